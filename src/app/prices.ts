@@ -1,0 +1,28 @@
+import { calcPrice } from "@pydantic/genai-prices";
+import type { ModelCall } from "../core/gather.ts";
+import type { Price } from "../core/record.ts";
+import { PROVIDERS } from "../providers/index.ts";
+
+/** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them. */
+export const listPrice: Price = (call: ModelCall, provider: string) => {
+  const vendor = PROVIDERS.find((p) => p.name === provider)?.vendor;
+  return priceOf(call, vendor) ?? priceOf(call, undefined);
+};
+
+function priceOf({ model, tokens, at }: ModelCall, vendor: string | undefined): number | null {
+  // The library wants all input together, caches included.
+  const input = tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
+  const usage = {
+    input_tokens: input,
+    output_tokens: tokens.outputTokens,
+    cache_read_tokens: tokens.cacheReadTokens,
+    cache_write_tokens: tokens.cacheWriteTokens,
+    cache_write_1h_tokens: tokens.cacheWrite1hTokens,
+  };
+  try {
+    return calcPrice(usage, model, { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) })?.total_price ?? null;
+  } catch {
+    // It throws for numbers that do not add up; an unknown cost is said as unknown.
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+import { stripVTControlCharacters } from "node:util";
+
+export interface Column {
+  readonly title: string;
+  readonly align?: "right";
+  /** Columns with a higher number go first when the terminal is narrow; without one a column stays. */
+  readonly drop?: number;
+  /** Takes what the others leave, and is cut when that is too little. */
+  readonly flex?: true;
+}
+
+export interface Cell {
+  readonly text: string;
+  readonly paint?: (text: string) => string;
+}
+
+const GAP = "  ";
+const MIN_FLEX = 16;
+
+/** Aligned columns within `width`; null is as wide as it gets. */
+export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
+  const natural = columns.map((column, i) => Math.max(cells(column.title), ...rows.map((row) => cells(row[i]?.text ?? ""))));
+  const used = columns.map((_, i) => rows.some((row) => (row[i]?.text ?? "") !== "") || columns[i]?.flex === true);
+  const kept = fit(columns, natural, used, width);
+  const line = (texts: readonly Cell[]) =>
+    kept
+      .map(({ index, size }, place) => {
+        const cell = texts[index] ?? { text: "" };
+        const cut = clip(cell.text, size);
+        const gap = " ".repeat(size - cells(cut));
+        const painted = cell.paint?.(cut) ?? cut;
+        if (columns[index]?.align === "right") return gap + painted;
+        return place === kept.length - 1 ? painted : painted + gap;
+      })
+      .join(GAP)
+      .trimEnd();
+  return [line(columns.map((c) => ({ text: c.title, paint: head }))), ...rows.map(line)];
+}
+
+function fit(columns: readonly Column[], natural: readonly number[], used: readonly boolean[], width: number | null): { index: number; size: number }[] {
+  let kept = columns.map((_, index) => index).filter((index) => used[index]);
+  const total = () => kept.reduce((sum, i) => sum + (natural[i] ?? 0), 0) + GAP.length * (kept.length - 1);
+  const flex = columns.findIndex((c) => c.flex);
+  const slack = Math.max(0, (natural[flex] ?? 0) - MIN_FLEX);
+  if (width !== null) {
+    while (total() - slack > width) {
+      const victim = kept.reduce((worst, i) => ((columns[i]?.drop ?? 0) > (columns[worst]?.drop ?? 0) ? i : worst), kept[0] ?? 0);
+      if (columns[victim]?.drop === undefined) break;
+      kept = kept.filter((i) => i !== victim);
+    }
+  }
+  const over = width === null ? 0 : Math.max(0, total() - width);
+  return kept.map((index) => ({ index, size: index === flex ? Math.max(Math.min(MIN_FLEX, natural[index] ?? 0), (natural[index] ?? 0) - over) : (natural[index] ?? 0) }));
+}
+
+/** Terminal cells a text takes: wide characters take two, marks and joiners none. */
+export function cells(text: string): number {
+  let sum = 0;
+  for (const char of stripVTControlCharacters(text)) sum += cellsOf(char.codePointAt(0) ?? 0);
+  return sum;
+}
+
+function cellsOf(code: number): number {
+  if (code === 0x200b || code === 0x200d || (code >= 0x300 && code <= 0x36f) || (code >= 0xfe00 && code <= 0xfe0f)) return 0;
+  const wide =
+    (code >= 0x1100 && code <= 0x115f) ||
+    (code >= 0x2e80 && code <= 0xa4cf) ||
+    (code >= 0xac00 && code <= 0xd7a3) ||
+    (code >= 0xf900 && code <= 0xfaff) ||
+    (code >= 0xfe30 && code <= 0xfe6f) ||
+    (code >= 0xff00 && code <= 0xff60) ||
+    (code >= 0xffe0 && code <= 0xffe6) ||
+    (code >= 0x1f300 && code <= 0x1faff) ||
+    (code >= 0x20000 && code <= 0x3fffd);
+  return wide ? 2 : 1;
+}
+
+export function clip(text: string, size: number): string {
+  if (cells(text) <= size) return text;
+  let kept = "";
+  let sum = 0;
+  for (const char of text) {
+    sum += cells(char);
+    if (sum > size - 1) break;
+    kept += char;
+  }
+  return `${kept}…`;
+}

@@ -1,0 +1,150 @@
+import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
+import { addUsage, NO_USAGE, totalTokens, type Usage } from "../../core/usage.ts";
+import type { Terminal } from "../terminal.ts";
+import { count, duration, money, oneLine, plural } from "./format.ts";
+import { type Cell, type Column, clip, table } from "./table.ts";
+
+type Colors = Terminal["colors"];
+
+/** The tree as people paste it into chats: one row an agent, own numbers and, where it has agents below, the sum of all. */
+export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "colors">, options: { readonly all: boolean }): string {
+  const { colors, width } = terminal;
+  const rows = [...rowsOf(tree, options.all)];
+  const lines = table(
+    COLUMNS,
+    rows.map((row) => cellsOf(row, colors)),
+    width,
+    colors.dim,
+  );
+  const fit = (line: string) => (width === null ? line : clip(line, width));
+  const folded = rows.some((row) => row.is === "folded");
+  return [
+    colors.bold(fit(`${tree.uri}  ${labelOf(tree)}`)),
+    fit(summaryOf(tree)),
+    "",
+    ...lines,
+    ...notes(tree, fit, colors),
+    ...(folded ? ["", colors.dim("some rows are folded; --all shows every agent")] : []),
+  ].join("\n");
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: "AGENT", flex: true },
+  { title: "ID", drop: 3 },
+  { title: "TYPE", drop: 6 },
+  { title: "STATUS" },
+  { title: "MODEL", drop: 7 },
+  { title: "CALLS", align: "right", drop: 5 },
+  { title: "TOKENS", align: "right" },
+  { title: "COST", align: "right", drop: 1 },
+  { title: "TIME", align: "right", drop: 4 },
+  { title: "ΣCALLS", align: "right", drop: 9 },
+  { title: "ΣTOKENS", align: "right", drop: 8 },
+  { title: "ΣCOST", align: "right", drop: 2 },
+];
+
+type Row =
+  | { readonly is: "agent"; readonly branch: string; readonly agent: AgentTree }
+  | { readonly is: "folded"; readonly branch: string; readonly agents: readonly AgentTree[] };
+
+const MANY_SIBLINGS = 12;
+const SHOWN_SIBLINGS = 8;
+
+/** Depth first. Of many siblings the first ones are shown and every one that did not simply complete. */
+function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
+  const stack: { row: Row; indent: string }[] = [{ row: { is: "agent", branch: "", agent: root }, indent: "" }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next.row;
+    if (next.row.is === "folded") continue;
+    const { children } = next.row.agent;
+    const quiet = (a: AgentTree, i: number) => i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
+    const hidden = all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet);
+    const shown: Row[] = children.filter((c) => !hidden.includes(c)).map((agent) => ({ is: "agent", branch: "", agent }));
+    if (hidden.length > 0) shown.push({ is: "folded", branch: "", agents: hidden });
+    const indent = next.indent;
+    const placed = shown.map((row, i) => {
+      const isLast = i === shown.length - 1;
+      return { row: { ...row, branch: `${indent}${isLast ? "└─ " : "├─ "}` }, indent: `${indent}${isLast ? "   " : "│  "}` };
+    });
+    stack.push(...placed.reverse());
+  }
+}
+
+function cellsOf(row: Row, colors: Colors): Cell[] {
+  if (row.is === "folded") {
+    const sum = row.agents.reduce((total, a) => addUsage(total, a.usage.subtree), NO_USAGE);
+    const deeper = row.agents.reduce((n, a) => n + a.counts.descendants, 0);
+    const words = `${row.branch}… ${plural(row.agents.length, "more agent")}${deeper === 0 ? "" : ` and ${deeper} below`}`;
+    return [{ text: words, paint: colors.dim }, { text: "" }, { text: "" }, statusCell("completed", colors), { text: "" }, ...Array<Cell>(4).fill({ text: "" }), ...usageCells(sum)];
+  }
+  const { agent, branch } = row;
+  const own = agent.usage.own;
+  return [
+    { text: branch + (agent.parent === null ? "main" : labelOf(agent)) },
+    { text: agent.agentId?.slice(0, 8) ?? "", paint: colors.dim },
+    { text: agent.type ?? "", paint: colors.dim },
+    statusCell(agent.status, colors),
+    { text: modelName(agent), paint: colors.dim },
+    ...usageCells(own),
+    { text: duration(agent.durationMs) },
+    ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
+  ];
+}
+
+const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { text: count(totalTokens(usage)) }, { text: money(usage.costUsd) }];
+
+const SYMBOLS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
+
+function paintStatus(status: Status, colors: Colors): (text: string) => string {
+  const paints = { pendingInit: colors.cyan, running: colors.cyan, completed: colors.green, errored: colors.red, shutdown: colors.yellow, notFound: colors.magenta };
+  return paints[status];
+}
+
+export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${SYMBOLS[status]} ${status}`, paint: paintStatus(status, colors) });
+
+/** What an agent is about, in one line. */
+export function labelOf(agent: AgentRecord): string {
+  const words = agent.title ?? agent.description ?? agent.name ?? agent.prompt;
+  return words === null ? "(no prompt known)" : clip(oneLine(words), 60);
+}
+
+export function modelName(agent: AgentRecord): string {
+  const [first, ...more] = agent.model;
+  if (first === undefined) return "";
+  const short = first.replace(new RegExp(`^${agent.provider}-`), "").replace(/-\d{8}$/, "");
+  return more.length === 0 ? short : `${short} +${more.length}`;
+}
+
+/** `completed · 6 agents (5 completed, 1 errored) · 12 calls · 40.1k tokens · $0.09 · 1m20s` */
+function summaryOf(tree: AgentTree): string {
+  const { counts, usage } = tree;
+  const by = Object.entries(counts.byStatus).map(([status, n]) => `${n} ${status}`);
+  const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
+  const tokens = `${count(totalTokens(usage.subtree))} tokens`;
+  const state = tree.activity === null ? tree.status : `${tree.status}: ${tree.activity}`;
+  return [state, agents, plural(usage.subtree.calls, "model call"), tokens, usage.subtree.costUsd === null ? "cost unknown" : money(usage.subtree.costUsd), duration(tree.durationMs)].join(" · ");
+}
+
+const MAX_NOTES = 10;
+
+/** Below the table: why agents did not complete, what running ones do, and what is not known. */
+function* notes(tree: AgentTree, fit: (line: string) => string, colors: Colors): Generator<string> {
+  const found = [...walk(tree)].flatMap((agent) => {
+    const name = agent.parent === null ? "main" : labelOf(agent);
+    const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
+    const status = words === null ? [] : [{ line: `${SYMBOLS[agent.status]} ${name}: ${oneLine(words)}`, paint: paintStatus(agent.status, colors) }];
+    return [...status, ...agent.warnings.map((warning) => ({ line: `! ${name}: ${oneLine(warning)}`, paint: colors.yellow }))];
+  });
+  if (found.length === 0) return;
+  yield "";
+  for (const { line, paint } of found.slice(0, MAX_NOTES)) yield paint(fit(line));
+  if (found.length > MAX_NOTES) yield colors.dim(`… and ${found.length - MAX_NOTES} more notes; --json has them all`);
+}
+
+export function* walk(tree: AgentTree): Generator<AgentTree> {
+  const stack = [tree];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    stack.push(...next.children.toReversed());
+  }
+}

@@ -1,0 +1,45 @@
+import pc from "picocolors";
+
+/** Where a command writes, and how wide and colourful that may be. stdout is data, stderr is talk. */
+export interface Terminal {
+  readonly out: (text: string) => void;
+  readonly talk: (text: string) => void;
+  /** Columns to fill; null when nobody looks and lines may be as long as they are. */
+  readonly width: number | null;
+  readonly colors: ReturnType<typeof pc.createColors>;
+  /** Shows how far long work is, on a terminal only. */
+  readonly progress: ((done: number, all: number) => void) | null;
+}
+
+export function openTerminal(options: { readonly color: boolean; readonly quiet: boolean }): Terminal {
+  const { stdout, stderr, env } = process;
+  const colorful = options.color && !env.NO_COLOR && (stdout.isTTY === true || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "0"));
+  const columns = Number(env.COLUMNS);
+  return {
+    out: (text) => stdout.write(`${text}\n`),
+    talk: (text) => {
+      if (!options.quiet) stderr.write(`${text}\n`);
+    },
+    width: stdout.isTTY ? stdout.columns || 80 : Number.isInteger(columns) && columns > 0 ? columns : null,
+    colors: pc.createColors(colorful),
+    progress: stderr.isTTY && !options.quiet ? progressBar(stderr) : null,
+  };
+}
+
+/** Drawn only once work takes long enough to be noticed. */
+function progressBar(stream: NodeJS.WriteStream) {
+  const began = performance.now();
+  let drawn = 0;
+  return (done: number, all: number) => {
+    const now = performance.now();
+    if (done === all) {
+      if (drawn > 0) stream.write("\r\u001b[K");
+      return;
+    }
+    if (now - began < 500 || now - drawn < 100) return;
+    drawn = now;
+    const cells = 24;
+    const full = Math.round((done / all) * cells);
+    stream.write(`\rreading ${"█".repeat(full)}${"░".repeat(cells - full)} ${done}/${all} files`);
+  };
+}

@@ -1,0 +1,70 @@
+import type { AgentKind, Source } from "./observation.ts";
+import type { Usage } from "./usage.ts";
+
+export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
+export type Status = (typeof STATUSES)[number];
+export type StatusSource = Exclude<Source, "manual">;
+
+/** Where an agent stands, who says so, and the deciding fact in one line for a person. */
+export interface StatusVerdict {
+  readonly status: Status;
+  readonly statusSource: StatusSource;
+  readonly statusReason: string;
+  /** What a running agent is doing or waiting for. */
+  readonly activity: string | null;
+}
+
+/** Why this parent. `evidence` starts with the deciding piece. */
+export interface LinkRecord {
+  readonly rule: string;
+  readonly source: Source;
+  readonly confidence: number;
+  readonly toolCallId: string | null;
+  readonly evidence: readonly [string, ...string[]];
+}
+
+/** The public record of one agent, `retinue/agent@1`. Unknown values are null, never left out. */
+export interface AgentRecord extends StatusVerdict {
+  readonly schema: "retinue/agent@1";
+  readonly uri: string;
+  readonly provider: string;
+  readonly productVersion: string | null;
+  readonly sessionId: string;
+  readonly agentId: string | null;
+  readonly parent: string | null;
+  readonly forkedFrom: string | null;
+  readonly depth: number;
+  readonly kind: AgentKind;
+  readonly type: string | null;
+  readonly name: string | null;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly prompt: string | null;
+  readonly cwd: string | null;
+  readonly project: string | null;
+  readonly branch: string | null;
+  readonly model: readonly string[];
+  readonly tools: { readonly allowed: readonly string[] | null; readonly denied: readonly string[] | null };
+  readonly background: boolean;
+  readonly link: LinkRecord | null;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly lastActivityAt: string | null;
+  readonly durationMs: number | null;
+  readonly usage: { readonly own: Usage; readonly internal: Usage | null; readonly subtree: Usage };
+  readonly counts: {
+    readonly messages: number;
+    readonly toolCalls: number;
+    readonly toolErrors: number;
+    readonly spawned: number;
+    readonly descendants: number;
+    readonly byStatus: Partial<Record<Status, number>>;
+  };
+  readonly result: string | null;
+  readonly records: readonly { readonly path: string; readonly bytes: number }[];
+  readonly warnings: readonly string[];
+}
+
+export interface AgentTree extends AgentRecord {
+  readonly children: readonly AgentTree[];
+}

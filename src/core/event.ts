@@ -1,0 +1,53 @@
+import type { Status, StatusSource } from "./agent.ts";
+import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
+import type { Tokens } from "./usage.ts";
+
+export const EVENT_KINDS = ["user", "assistant", "reasoning", "toolCall", "toolResult", "spawn", "status", "compaction", "error", "note"] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** The public record of something that happened, `retinue/event@1`. */
+export interface AgentEvent {
+  readonly schema: "retinue/event@1";
+  readonly uri: string;
+  readonly id: string;
+  readonly seq: number;
+  readonly at: string | null;
+  readonly kind: EventKind;
+  readonly text: string | null;
+  readonly tool: EventTool | null;
+  readonly usage: Tokens | null;
+  readonly spawn: EventSpawn | null;
+  readonly status: { readonly status: Status; readonly statusSource: StatusSource; readonly statusReason: string } | null;
+  readonly ref: { readonly path: string; readonly line: number } | null;
+}
+
+export interface EventTool {
+  readonly name: string | null;
+  readonly callId: string;
+  readonly input: unknown;
+  readonly isError: boolean;
+}
+
+export interface EventSpawn {
+  readonly uri: string;
+  readonly agentId: string | null;
+  readonly sessionId: string;
+  readonly prompt: string | null;
+  readonly type: string | null;
+  readonly toolCallId: string | null;
+  readonly parent: string;
+  readonly depth: number;
+  readonly background: boolean;
+}
+
+/** What a provider reads off one record, before the tree gives it a URI and a number. */
+export interface EventDraft {
+  readonly speaker: AgentKey;
+  readonly keys: readonly RecordKey[];
+  readonly at: number | null;
+  readonly kind: Exclude<EventKind, "spawn" | "status">;
+  readonly text: string | null;
+  readonly tool: { readonly name: string | null; readonly call: CallKey; readonly input: unknown; readonly isError: boolean } | null;
+  /** Set on every row of a response; the reader shows each response's tokens once. */
+  readonly response: RecordKey | null;
+}

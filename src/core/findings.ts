@@ -1,0 +1,51 @@
+import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
+import type { Fact, Observation } from "./observation.ts";
+import type { Problem, ProblemCode } from "./problem.ts";
+import type { Findings } from "./provider.ts";
+
+/** The record at hand: where it stands, whose it is, when it was written. */
+export interface RecordContext {
+  readonly path: string;
+  /** From 1; 0 for a document. */
+  readonly line: number;
+  readonly at: number | null;
+  readonly speaker: AgentKey;
+  readonly keys: readonly RecordKey[];
+}
+
+/** Collects what a parser reads off one record, and gives each observation the id of its place. */
+export class FindingsOf implements Findings {
+  readonly observations: Observation[] = [];
+  readonly problems: Problem[] = [];
+  readonly #record: RecordContext;
+  readonly #place: string;
+
+  constructor(record: RecordContext) {
+    this.#record = record;
+    this.#place = placeName(record.path, record.line);
+  }
+
+  add(fact: Fact): void {
+    this.#push(fact, this.#record.keys, this.#record.at);
+  }
+
+  /** For what holds of the file even where the record itself is a copy from another one; the copy's time is not the file's. */
+  addOfFile(fact: Fact): void {
+    this.#push(fact, [], null);
+  }
+
+  problem(code: ProblemCode, detail: string): void {
+    this.problems.push({ code, where: this.#place, detail });
+  }
+
+  #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
+    const { speaker, line } = this.#record;
+    this.observations.push({ ...fact, id: observationId(this.#place, this.observations.length), at, speaker, keys, order: line });
+  }
+}
+
+export const placeName = (path: string, line: number) => (line === 0 ? path : `${path}:${line}`);
+
+export function problemAt(path: string, line: number, code: ProblemCode, detail: string): Findings {
+  return { observations: [], problems: [{ code, where: placeName(path, line), detail }] };
+}

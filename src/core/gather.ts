@@ -1,0 +1,185 @@
+import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
+import { type AgentDescribed, byTime, type Observation, type ObservationOf } from "./observation.ts";
+import type { OwnStand } from "./status.ts";
+import { largestTokens, type Tokens } from "./usage.ts";
+
+/** One response of a model, however many rows it was written in. */
+export interface ModelCall {
+  readonly response: RecordKey;
+  readonly at: number | null;
+  readonly model: string;
+  readonly tokens: Tokens;
+  /** False where the product never wrote the final number of output tokens. */
+  readonly counted: boolean;
+}
+
+/** Everything the records say about one agent by itself, before it has a place in the tree. */
+export interface GatheredAgent {
+  readonly key: AgentKey;
+  readonly kind: AgentDescribed["kind"] | null;
+  readonly internal: AgentDescribed["internal"] | null;
+  readonly productVersion: string | null;
+  readonly agentType: string | null;
+  readonly name: string | null;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly prompt: string | null;
+  readonly cwd: string | null;
+  readonly branch: string | null;
+  readonly background: boolean | null;
+  readonly marksProcess: boolean;
+  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+  readonly warnings: readonly string[];
+  readonly records: number;
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+  readonly own: OwnStand | null;
+  /** Tool calls of its last response that have no result yet. */
+  readonly pending: readonly { readonly name: string; readonly spawns: boolean }[];
+  readonly messages: number;
+  readonly toolCalls: number;
+  readonly toolErrors: number;
+  readonly answer: string | null;
+  /** Oldest first. */
+  readonly calls: readonly ModelCall[];
+}
+
+/** Sorts the facts by the agent they are about. `extra` names agents that nothing else may mention. */
+export function gatherAgents(
+  facts: readonly Observation[],
+  ownerOf: (record: RecordKey) => AgentKey | undefined,
+  extra: readonly AgentKey[] = [],
+): Map<AgentKey, GatheredAgent> {
+  const about = new Map<AgentKey, Observation[]>(extra.map((key) => [key, []]));
+  const spawns = new Set<CallKey>();
+  const file = (key: AgentKey, fact: Observation) => {
+    const list = about.get(key);
+    if (list === undefined) about.set(key, [fact]);
+    else list.push(fact);
+  };
+  const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
+  for (const fact of facts) {
+    if (fact.type !== "process-seen") mention(fact.speaker);
+    switch (fact.type) {
+      case "agent-described":
+        file(fact.agent, fact);
+        break;
+      case "thread-titled": {
+        const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
+        if (thread !== undefined) file(thread, fact);
+        break;
+      }
+      case "record":
+      case "model-call":
+        file(fact.speaker, fact);
+        break;
+      case "spawn-called":
+        spawns.add(fact.call);
+        break;
+      case "call-spawned":
+        mention(fact.child);
+        break;
+      case "parent-named":
+        mention(fact.child);
+        mention(fact.parent);
+        break;
+      case "answers":
+        mention(fact.agent);
+        break;
+      // Neither makes an agent: tasks that are no agents have endings too, and a process may be up before anything was said in it.
+      case "lifecycle":
+      case "process-seen":
+      case "call-aliased":
+        break;
+      default:
+        fact satisfies never;
+    }
+  }
+  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns)]));
+}
+
+function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>): GatheredAgent {
+  const described = facts.filter((f) => f.type === "agent-described");
+  const records = facts.filter((f) => f.type === "record");
+  const calls = mergeCalls(facts.filter((f) => f.type === "model-call"));
+  const lastRecord = records.at(-1);
+  const standing = records.findLast((r) => r.stands !== null && r.at !== null);
+  const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null => described.find((d) => d[field] !== undefined)?.[field] ?? null;
+  const uncounted = calls.filter((c) => !c.counted).length;
+  return {
+    key,
+    kind: firstOf("kind"),
+    internal: firstOf("internal"),
+    productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
+    agentType: firstOf("agentType"),
+    name: firstOf("name"),
+    title: bestTitle(facts.filter((f) => f.type === "thread-titled")),
+    description: firstOf("description"),
+    prompt: firstOf("prompt"),
+    cwd: firstOf("cwd"),
+    branch: firstOf("branch"),
+    background: firstOf("background"),
+    marksProcess: described.some((d) => d.marksProcess),
+    files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, d.file] as const] : []))).values()],
+    warnings: [
+      ...new Set(described.flatMap((d) => d.warning ?? [])),
+      ...(uncounted === 0
+        ? []
+        : [`${uncounted} of ${calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`]),
+    ],
+    records: records.length,
+    firstAt: records.find((r) => r.at !== null)?.at ?? null,
+    lastAt: lastRecord?.at ?? null,
+    own: standing === undefined || standing.stands === null ? null : { at: standing.at ?? 0, stands: standing.stands, certain: standing.certain },
+    pending: pendingCalls(records, spawns),
+    messages: countMessages(records),
+    toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
+    toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
+    answer: lastAnswer(records),
+    calls,
+  };
+}
+
+function mergeCalls(rows: readonly ObservationOf<"model-call">[]): ModelCall[] {
+  const merged: ModelCall[] = [];
+  for (const [response, list] of Map.groupBy(rows, (row) => row.response)) {
+    const [first] = list;
+    if (first === undefined) continue;
+    const tokens = list.map((row) => row.tokens).reduce(largestTokens);
+    const chars = list.reduce((sum, row) => sum + row.chars, 0);
+    // 2.1.0 to 2.1.50 write the first event's count (1 to 3) and never the final one; no language packs twelve characters into a token.
+    const counted = tokens.outputTokens > 3 || chars <= 12 * tokens.outputTokens;
+    merged.push({ response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted });
+  }
+  return merged;
+}
+
+/** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
+function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>) {
+  const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
+  if (last === undefined) return [];
+  const response = last.keys.at(-1);
+  const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
+  const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
+  const open = new Map(calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call) }]));
+  return [...open.values()];
+}
+
+/** A response spread over several rows is one message. */
+function countMessages(records: readonly ObservationOf<"record">[]): number {
+  return new Set(records.filter((r) => r.message).map((r) => r.keys.at(-1) ?? r.id)).size;
+}
+
+/** The words of the last response that said anything. */
+function lastAnswer(records: readonly ObservationOf<"record">[]): string | null {
+  const last = records.findLast((r) => r.text !== null);
+  if (last === undefined) return null;
+  const response = last.keys.at(-1);
+  const texts = new Map(records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]));
+  return [...texts.values()].join("\n\n");
+}
+
+function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {
+  const best = Math.min(...titles.map((t) => t.rank));
+  return titles.findLast((t) => t.rank === best)?.title ?? null;
+}

@@ -1,0 +1,28 @@
+/** Other people's JSON is unknown until it was looked at: these look, and answer null instead of throwing. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const asObject = (value: unknown): JsonObject | null => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null);
+export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
+/** A text that says something. */
+export const asWords = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
+export const asNumber = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+/** A count: never negative, 0 when it is missing. */
+export const asCount = (value: unknown): number => Math.max(0, asNumber(value) ?? 0);
+
+/** Epoch milliseconds of an ISO time or a number of milliseconds. */
+export function asTime(value: unknown): number | null {
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value !== "string") return null;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : at;
+}
+
+export function parseJson(text: string): { readonly value: unknown } | null {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    // Junk in a transcript is expected; the caller counts it.
+    return null;
+  }
+}

@@ -1,0 +1,267 @@
+import type { StatusVerdict } from "./agent.ts";
+import { gatherAgents, type GatheredAgent } from "./gather.ts";
+import { ANONYMOUS, type AgentKey, nativeCall, partsOf, type RecordKey, threadOf } from "./ids.ts";
+import { byTime, type Observation, type ObservationOf, type ProcessMark } from "./observation.ts";
+import { decideOwnership } from "./ownership.ts";
+import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
+import type { Problem } from "./problem.ts";
+import { decideStatus, type ProcessView } from "./status.ts";
+
+/** Whether a process is there. Enters as an argument, like the clock, so that linking stays a pure function. */
+export type Liveness = (process: ProcessMark) => "alive" | "gone" | "unknown";
+
+export interface LinkOptions {
+  readonly now: number;
+  readonly liveness: Liveness;
+  readonly manual?: readonly ManualLink[];
+  readonly staleAfterMs?: number;
+}
+
+export const STALE_AFTER_MS = 10 * 60_000;
+
+export interface LinkedAgent extends GatheredAgent {
+  readonly uri: string;
+  readonly sessionId: string;
+  readonly agentId: string | null;
+  readonly parent: AgentKey | null;
+  readonly depth: number;
+  /** Oldest first. */
+  readonly children: readonly AgentKey[];
+  /** Strongest first; the first one decided, unless a circle had to be cut. */
+  readonly evidence: readonly ParentEvidence[];
+  readonly spawnCall: SpawnCall | undefined;
+  readonly verdict: StatusVerdict;
+  readonly statements: readonly ObservationOf<"lifecycle">[];
+  readonly forkedFrom: AgentKey | null;
+  /** What the product did on its own behalf in this thread. */
+  readonly ownBehalf: readonly GatheredAgent[];
+}
+
+export interface Forest {
+  readonly now: number;
+  readonly agents: ReadonlyMap<AgentKey, LinkedAgent>;
+  /** Threads that nobody spawned, newest activity first. */
+  readonly roots: readonly AgentKey[];
+  readonly problems: readonly Problem[];
+  /** Whose a record is, where several hold it. */
+  readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+}
+
+/** For keys that come from the forest itself. */
+export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
+  const agent = forest.agents.get(key);
+  if (agent === undefined) throw new Error(`no agent ${key} in the forest`);
+  return agent;
+}
+
+/**
+ * Builds the forest from whatever was observed: in any order, with repeats, piecewise or at once, the result is the same.
+ * Every agent that any observation mentions is in it, under its parent or as a root.
+ */
+export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
+  const all = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const ownership = decideOwnership(all);
+  const facts = all.filter(ownership.isOriginal);
+  const gathered = gatherAgents(facts, ownership.ownerOf);
+  const named = new Set(gathered.keys());
+  for (const key of [...named]) named.add(threadOf(key));
+  const parentage = decideParents(facts, named, options.manual ?? []);
+
+  const isInternal = (key: AgentKey) => {
+    const internal = gathered.get(key)?.internal;
+    if (internal === undefined || internal === null) return false;
+    return !internal.unlessSpawned || !parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual");
+  };
+  const agents = [...named].filter((key) => !isInternal(key));
+  const parentOf = (key: AgentKey): AgentKey | null => {
+    let parent = parentage.parents.get(key) ?? null;
+    while (parent !== null && isInternal(parent)) parent = parentage.parents.get(parent) ?? null;
+    return parent;
+  };
+  const infoOf = (key: AgentKey) => gathered.get(key) ?? emptyAgent(key);
+  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => threadOf(g.key));
+
+  const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
+  const processes = processViews(facts, infoOf, options.liveness);
+  const said = statementsByAgent(facts, parentage.agentsOfCall);
+  const lastActivity = subtreeActivity(order, infoOf);
+  const names = nameAll(order, parentOf, (key) => parentage.spawnCall(key));
+
+  const linked = new Map<AgentKey, LinkedAgent>();
+  for (const { key, depth, children } of order) {
+    const info = infoOf(key);
+    const statements = said.get(key) ?? [];
+    const verdict = decideStatus({
+      own: info.own,
+      statements,
+      process: processes(threadOf(key)),
+      lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
+      doing: doing(info, processes(threadOf(key)), children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
+      missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
+      now: options.now,
+      staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
+    });
+    const name = names.get(key);
+    if (name === undefined) throw new Error(`no name for ${key}`);
+    linked.set(key, {
+      ...info,
+      ...name,
+      parent: parentOf(key),
+      depth,
+      children,
+      evidence: parentage.evidence.get(key) ?? [],
+      spawnCall: parentage.spawnCall(key),
+      verdict,
+      statements,
+      forkedFrom: parentOf(key) === null ? (ownership.copiedFrom.get(key) ?? null) : null,
+      ownBehalf: internals.get(key) ?? [],
+    });
+  }
+  awaitBackground(linked, order, (key) => processes(threadOf(key)));
+  const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
+  const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
+  roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
+  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+}
+
+function emptyAgent(key: AgentKey): GatheredAgent {
+  return gatherAgents([], () => undefined, [key]).get(key) as GatheredAgent;
+}
+
+interface Place {
+  readonly key: AgentKey;
+  readonly depth: number;
+  readonly children: readonly AgentKey[];
+}
+
+/** Parents before children, siblings by the time they began. */
+function topDown(
+  agents: readonly AgentKey[],
+  parentOf: (key: AgentKey) => AgentKey | null,
+  infoOf: (key: AgentKey) => GatheredAgent,
+  calledAt: (key: AgentKey) => number | null,
+): Place[] {
+  const began = new Map(agents.map((key) => [key, infoOf(key).firstAt ?? calledAt(key) ?? Number.POSITIVE_INFINITY]));
+  const byBirth = (a: AgentKey, b: AgentKey) => {
+    const [x, y] = [began.get(a) ?? 0, began.get(b) ?? 0];
+    return x === y ? (a < b ? -1 : 1) : x - y;
+  };
+  const children = Map.groupBy(agents, (key) => parentOf(key));
+  const places: Place[] = [];
+  const queue = (children.get(null) ?? []).toSorted(byBirth).map((key) => ({ key, depth: 0 }));
+  // The queue grows while it is walked: parents first, then their children.
+  for (const next of queue) {
+    const below = (children.get(next.key) ?? []).toSorted(byBirth);
+    places.push({ ...next, children: below });
+    for (const key of below) queue.push({ key, depth: next.depth + 1 });
+  }
+  return places;
+}
+
+function subtreeActivity(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Map<AgentKey, number> {
+  const last = new Map<AgentKey, number>();
+  for (const { key, children } of order.toReversed()) {
+    const newest = children.reduce((t, c) => Math.max(t, last.get(c) ?? 0), infoOf(key).lastAt ?? 0);
+    if (newest > 0) last.set(key, newest);
+  }
+  return last;
+}
+
+function processViews(facts: readonly Observation[], infoOf: (key: AgentKey) => GatheredAgent, liveness: Liveness): (thread: AgentKey) => ProcessView {
+  const seen = Map.groupBy(
+    facts.filter((f) => f.type === "process-seen"),
+    (f) => f.thread,
+  );
+  const view = (thread: AgentKey): ProcessView => {
+    const marks = (seen.get(thread) ?? []).map((f) => ({ ...f.process, waitingFor: f.waitingFor, is: liveness(f.process) }));
+    const newestFirst = marks.sort((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0) || b.pid - a.pid);
+    const alive = newestFirst.find((m) => m.is === "alive");
+    if (alive !== undefined) return { is: "alive", pid: alive.pid, startedAt: alive.startedAt, waitingFor: alive.waitingFor };
+    if (newestFirst.some((m) => m.is === "unknown")) return { is: "unknown" };
+    const [gone] = newestFirst;
+    if (gone !== undefined) return { is: "gone", why: `its process (pid ${gone.pid}) is gone` };
+    return infoOf(thread).marksProcess ? { is: "gone", why: "no process runs its thread any more" } : { is: "unknown" };
+  };
+  const known = new Map<AgentKey, ProcessView>();
+  return (thread) => {
+    const cached = known.get(thread) ?? view(thread);
+    known.set(thread, cached);
+    return cached;
+  };
+}
+
+function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnType<typeof decideParents>["agentsOfCall"]) {
+  const said = new Map<AgentKey, ObservationOf<"lifecycle">[]>();
+  for (const fact of facts) {
+    if (fact.type !== "lifecycle") continue;
+    const agents = typeof fact.of === "string" ? [fact.of] : agentsOfCall(fact.of.call);
+    for (const agent of agents) said.set(agent, [...(said.get(agent) ?? []), fact]);
+  }
+  for (const list of said.values()) list.sort(byTime);
+  return said;
+}
+
+/** An agent's URI is its top-level thread and its own id; a thread of another product keeps its own. */
+function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => AgentKey | null, callOf: (key: AgentKey) => SpawnCall | undefined) {
+  const names = new Map<AgentKey, { uri: string; sessionId: string; agentId: string | null; provider: string }>();
+  for (const { key } of order) {
+    const { provider, thread, agent } = partsOf(key);
+    const parent = parentOf(key);
+    const above = parent === null ? undefined : names.get(parent);
+    const isRoot = above === undefined || above.provider !== provider;
+    const sessionId = isRoot ? thread : above.sessionId;
+    const call = callOf(key);
+    const own = agent !== null && call !== undefined && isAnonymous(agent) ? nativeCall(call.call) : agent;
+    const agentId = isRoot && agent === null ? null : own === null ? thread : stripAnonymous(own);
+    names.set(key, { uri: agentId === null ? `${provider}://${sessionId}` : `${provider}://${sessionId}/${agentId}`, sessionId, agentId, provider });
+  }
+  return names;
+}
+
+const isAnonymous = (agent: string) => agent.startsWith(ANONYMOUS);
+const stripAnonymous = (agent: string) => (isAnonymous(agent) ? agent.slice(ANONYMOUS.length) : agent);
+
+export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null => info.description ?? call?.description ?? info.name ?? call?.name ?? null;
+
+function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
+  const waiting = info.pending.filter((p) => p.spawns).length;
+  const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
+  if (tools.length > 0 && process.is === "alive" && process.waitingFor !== null) return `waits for a ${process.waitingFor} (${[...new Set(tools)].join(", ")})`;
+  if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
+  if (waiting > 0) {
+    const names = children.map(label).filter((n) => n !== null);
+    return waiting === 1 && names.length === 1 ? `waits for its agent ${JSON.stringify(names[0])}` : `waits for ${waiting} agent${waiting === 1 ? "" : "s"}`;
+  }
+  return "waits for the model";
+}
+
+function missingWords(info: GatheredAgent, unanswered: boolean, copiedFrom: AgentKey | undefined, isRoot: boolean): string {
+  if (unanswered) return "its parent asked for it, and no record of its own is known";
+  if (copiedFrom !== undefined) return "all its records are copies of another thread's";
+  if (info.files.length > 0) return "its transcript says nothing";
+  return isRoot ? "agents name this thread, but its transcript is gone" : "its parent names it, but no transcript of its own is known";
+}
+
+/** A thread whose own answer is finished still runs while its live process waits for background agents. */
+function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Place[], processOf: (key: AgentKey) => ProcessView) {
+  const running = new Map<AgentKey, number>();
+  for (const { key, children, depth } of order.toReversed()) {
+    const below = children.reduce((sum, c) => sum + (running.get(c) ?? 0), 0);
+    const agent = linked.get(key) as LinkedAgent;
+    if (depth === 0 && below > 0 && agent.verdict.status === "completed" && processOf(key).is === "alive") {
+      const words = `${below} background agent${below === 1 ? "" : "s"}`;
+      linked.set(key, {
+        ...agent,
+        verdict: { status: "running", statusSource: "inferred", statusReason: `its last answer is finished, but ${words} still run in its live process`, activity: `waits for ${words}` },
+      });
+    }
+    running.set(key, below + (agent.verdict.status === "running" ? 1 : 0));
+  }
+}
+
+function* missingThreads(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Generator<Problem> {
+  for (const { key, depth, children } of order) {
+    if (depth === 0 && children.length > 0 && infoOf(key).files.length === 0 && infoOf(key).records === 0)
+      yield { code: "thread-missing", where: key, detail: `named by ${children.length} agent${children.length === 1 ? "" : "s"}` };
+  }
+}

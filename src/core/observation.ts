@@ -1,0 +1,189 @@
+import type { AgentKey, CallKey, MatchKey, ObservationId, RecordKey } from "./ids.ts";
+import type { Tokens } from "./usage.ts";
+
+/** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
+export type Observation = Seen & Fact;
+
+interface Seen {
+  readonly id: ObservationId;
+  /** Epoch milliseconds by the record's own clock; null when the record carries no time. */
+  readonly at: number | null;
+  /** The agent in whose records this stands. */
+  readonly speaker: AgentKey;
+  /** Ids of the record it stands in. Products copy records into forks and resumed sessions: equal keys mean the same record. */
+  readonly keys: readonly RecordKey[];
+  /** Position in its source; orders what the clock does not. */
+  readonly order: number;
+}
+
+/** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
+export function byTime(a: Observation, b: Observation): number {
+  const [x, y] = [a.at ?? Number.NEGATIVE_INFINITY, b.at ?? Number.NEGATIVE_INFINITY];
+  if (x !== y) return x < y ? -1 : 1;
+  return a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
+
+export type Fact =
+  | AgentDescribed
+  | ThreadTitled
+  | RecordRead
+  | ModelCalled
+  | SpawnCalled
+  | CallSpawned
+  | CallAliased
+  | ParentNamed
+  | Answers
+  | Lifecycle
+  | ProcessSeen;
+
+/** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
+export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
+export type Source = (typeof SOURCES)[number];
+export type StatedSource = Exclude<Source, "manual">;
+
+export const AGENT_KINDS = ["main", "subagent", "workflow", "teammate", "fork", "skill", "external", "unassigned"] as const;
+export type AgentKind = (typeof AGENT_KINDS)[number];
+
+export interface AgentDescribed {
+  readonly type: "agent-described";
+  readonly agent: AgentKey;
+  readonly kind?: AgentKind;
+  /** Set for the product's own background work (warm-ups, suggestions, compaction): not an agent, its calls count as internal. */
+  readonly internal?: { readonly why: string; readonly unlessSpawned: boolean };
+  readonly productVersion?: string;
+  readonly agentType?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly prompt?: string;
+  readonly cwd?: string;
+  readonly branch?: string;
+  readonly background?: boolean;
+  /** A file that belongs to the agent; its size when last read. */
+  readonly file?: { readonly path: string; readonly bytes: number };
+  /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
+  readonly marksProcess?: true;
+  readonly warning?: string;
+}
+
+export interface ThreadTitled {
+  readonly type: "thread-titled";
+  /** The thread itself, or a record of it: old versions write a title into whatever file is open. */
+  readonly of: AgentKey | { readonly record: RecordKey };
+  readonly title: string;
+  /** Smaller wins: a person's own title before a generated one. */
+  readonly rank: number;
+}
+
+/** How an agent stands after a record of its own. */
+export type Stand = "answered" | "failed" | "interrupted" | "open";
+
+export interface RecordRead {
+  readonly type: "record";
+  readonly role: "user" | "assistant" | "other";
+  /** Null for records that say nothing about how the agent stands. */
+  readonly stands: Stand | null;
+  /** False where the product leaves open whether an answer was finished. */
+  readonly certain: boolean;
+  readonly calls: readonly { readonly call: CallKey; readonly name: string }[];
+  readonly results: readonly { readonly call: CallKey; readonly isError: boolean }[];
+  /** What the agent said in it, where it is an answer. */
+  readonly text: string | null;
+  /** True for what a person would call a message; false for bookkeeping. */
+  readonly message: boolean;
+}
+
+export interface ModelCalled {
+  readonly type: "model-call";
+  /** Equal for every row a response is spread over. */
+  readonly response: RecordKey;
+  readonly model: string;
+  readonly tokens: Tokens;
+  /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
+  readonly chars: number;
+}
+
+export interface SpawnCalled {
+  readonly type: "spawn-called";
+  readonly call: CallKey;
+  readonly tool: string;
+  /** `one`: the call makes one agent; `maybe`: it may make some, or none. */
+  readonly makes: "one" | "maybe";
+  readonly prompt: string | null;
+  readonly agentType: string | null;
+  readonly description: string | null;
+  readonly name: string | null;
+  readonly offers: readonly MatchKey[];
+}
+
+/** A record says which agent a call made. */
+export interface CallSpawned {
+  readonly type: "call-spawned";
+  readonly call: CallKey;
+  readonly child: AgentKey;
+  readonly rule: string;
+  readonly source: StatedSource;
+  readonly says: string;
+}
+
+/** Two names for one call (a workflow's run is known by its own id). */
+export interface CallAliased {
+  readonly type: "call-aliased";
+  readonly alias: CallKey;
+  readonly call: CallKey;
+}
+
+/** A record names the parent itself. `confidence` is 1 for a statement, less where it only follows from a place. */
+export interface ParentNamed {
+  readonly type: "parent-named";
+  readonly child: AgentKey;
+  readonly parent: AgentKey;
+  readonly rule: string;
+  readonly source: StatedSource;
+  readonly confidence: number;
+  readonly says: string;
+}
+
+/** The agent has something in common with the call that made it. */
+export interface Answers {
+  readonly type: "answers";
+  readonly agent: AgentKey;
+  readonly match: MatchKey;
+  readonly rule: string;
+  readonly source: StatedSource;
+  /** True: one agent a call, in order of time. False: a name that may come back (a team mate restarted) goes with its newest call. */
+  readonly exclusive: boolean;
+  readonly says: string;
+}
+
+export type LifecycleState = "launched" | "revived" | "completed" | "errored" | "shutdown";
+
+/** A record says how an agent, or the agent a call made, began or ended. */
+export interface Lifecycle {
+  readonly type: "lifecycle";
+  readonly of: AgentKey | { readonly call: CallKey };
+  readonly state: LifecycleState;
+  readonly source: StatedSource;
+  readonly says: string;
+  readonly result: string | null;
+}
+
+/** The product says which operating-system process runs a thread. */
+export interface ProcessSeen {
+  readonly type: "process-seen";
+  readonly thread: AgentKey;
+  readonly process: ProcessMark;
+  /** The product's own word for what the process waits for, such as a permission; null when it waits for nobody. */
+  readonly waitingFor: string | null;
+}
+
+export interface ProcessMark {
+  readonly pid: number;
+  /** When the process began, in the unit its operating system uses; tells a reused pid from the real one. */
+  readonly birth: string | null;
+  /** The machine or container the pid belongs to. */
+  readonly domain: string | null;
+  readonly startedAt: number | null;
+}
+
+type Of<T extends Fact["type"]> = Extract<Observation, { type: T }>;
+export type { Of as ObservationOf };

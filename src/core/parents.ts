@@ -1,0 +1,243 @@
+import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf } from "./ids.ts";
+import { byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
+import type { Problem } from "./problem.ts";
+
+/** One reason to believe that `parent` made the agent. */
+export interface ParentEvidence {
+  readonly parent: AgentKey;
+  readonly call: CallKey | null;
+  readonly rule: string;
+  readonly source: Source;
+  readonly confidence: number;
+  readonly says: string;
+  readonly at: number | null;
+  /** Where it was read, null for a manual link; breaks ties, so that any order of arrival gives the same tree. */
+  readonly from: ObservationId | null;
+}
+
+export interface ManualLink {
+  readonly child: AgentKey;
+  readonly parent: AgentKey;
+  readonly at: number;
+}
+
+export type SpawnCall = ObservationOf<"spawn-called">;
+
+export interface Parentage {
+  /** Strongest first; empty for a root. */
+  readonly evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>;
+  /** Every agent's parent once cycles are cut. */
+  readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
+  readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
+  /** Agents that stand for a call nobody answered. */
+  readonly unanswered: ReadonlySet<AgentKey>;
+  readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
+  readonly problems: readonly Problem[];
+}
+
+/** Within one confidence the order of SOURCES decides; then the earlier statement; then its place. */
+function stronger(a: ParentEvidence, b: ParentEvidence): number {
+  return (
+    Number(b.source === "manual") - Number(a.source === "manual") ||
+    b.confidence - a.confidence ||
+    SOURCES.indexOf(a.source) - SOURCES.indexOf(b.source) ||
+    Number(b.call !== null) - Number(a.call !== null) ||
+    (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY) ||
+    ((a.from ?? "") < (b.from ?? "") ? -1 : 1)
+  );
+}
+
+/** Finds every agent's parent. `facts` are originals only; `agents` are all that anything mentions. */
+export function decideParents(facts: readonly Observation[], agents: Set<AgentKey>, manual: readonly ManualLink[]): Parentage {
+  const evidence = new Map<AgentKey, ParentEvidence[]>();
+  const add = (child: AgentKey, piece: ParentEvidence) => {
+    const list = evidence.get(child);
+    if (list === undefined) evidence.set(child, [piece]);
+    else if (!list.some((e) => e.from === piece.from && e.rule === piece.rule && e.parent === piece.parent)) list.push(piece);
+  };
+  const calls = new CallBook(facts);
+  const problems: Problem[] = [];
+
+  for (const o of facts) {
+    if (o.type === "parent-named") add(o.child, { ...o, call: null, from: o.id });
+    if (o.type === "call-spawned") {
+      const parent = calls.callerOf(o.call);
+      if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
+    }
+  }
+  const tied = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
+  for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
+
+  const unanswered = new Set<AgentKey>();
+  for (const call of calls.spawns()) {
+    if (call.makes !== "one" || tied.has(call.call)) continue;
+    const { provider, thread } = partsOf(call.speaker);
+    const agent = agentKey(provider, thread, nativeCall(call.call));
+    agents.add(agent);
+    unanswered.add(agent);
+    const says = `the ${call.tool} call ${nativeCall(call.call)} asks for it, and no record of its own is known`;
+    add(agent, { parent: call.speaker, call: call.call, rule: "spawn-call", source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
+  }
+  for (const link of manual) {
+    if (!agents.has(link.child) || !agents.has(link.parent)) {
+      problems.push({ code: "manual-link-unknown", where: link.child, detail: `linked by hand to ${link.parent}` });
+      continue;
+    }
+    const says = `linked by hand on ${new Date(link.at).toISOString()}`;
+    add(link.child, { parent: link.parent, call: null, rule: "manual", source: "manual", confidence: 1, says, at: link.at, from: null });
+  }
+  for (const list of evidence.values()) {
+    list.sort(stronger);
+    for (const piece of list) agents.add(piece.parent);
+  }
+  problems.push(...conflicts(evidence));
+  const cut = cutCycles(agents, evidence);
+  problems.push(...cut.problems);
+
+  const callOf = (agent: AgentKey) => evidence.get(agent)?.find((e) => e.call !== null)?.call;
+  const byCall = Map.groupBy([...agents].filter((a) => callOf(a) != null), (a) => callOf(a) as CallKey);
+  return {
+    evidence,
+    parents: cut.parents,
+    unanswered,
+    problems,
+    spawnCall: (agent) => {
+      const call = callOf(agent);
+      return call == null ? undefined : calls.spawn(call);
+    },
+    agentsOfCall: (call) => byCall.get(calls.resolve(call)) ?? [],
+  };
+}
+
+/** Who made which tool call, under all the names a call has. */
+class CallBook {
+  readonly #callers = new Map<CallKey, { agent: AgentKey; at: number | null }>();
+  readonly #spawns = new Map<CallKey, SpawnCall>();
+  readonly #aliases = new Map<CallKey, CallKey>();
+
+  constructor(facts: readonly Observation[]) {
+    for (const o of facts) {
+      if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
+      if (o.type === "record") for (const { call } of o.calls) this.#note(call, o);
+      if (o.type === "spawn-called") {
+        this.#note(o.call, o);
+        const known = this.#spawns.get(o.call);
+        if (known === undefined || o.id < known.id) this.#spawns.set(o.call, o);
+      }
+    }
+  }
+
+  #note(call: CallKey, o: Observation) {
+    const known = this.#callers.get(call);
+    const earlier = known !== undefined && ((known.at ?? 0) < (o.at ?? 0) || ((known.at ?? 0) === (o.at ?? 0) && known.agent <= o.speaker));
+    if (!earlier) this.#callers.set(call, { agent: o.speaker, at: o.at });
+  }
+
+  resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
+  callerOf = (call: CallKey): AgentKey | undefined => this.#callers.get(this.resolve(call))?.agent;
+  spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
+  spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
+}
+
+
+/**
+ * Pairs agents that nothing ties to a call with calls that nothing answers, where both have a key in common.
+ * In order of time, one agent a call; `tied` grows by what was paired.
+ */
+function* matchCalls(
+  facts: readonly Observation[],
+  calls: CallBook,
+  evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>,
+  tied: Set<CallKey>,
+): Generator<{ child: AgentKey; evidence: ParentEvidence }> {
+  const seeking = new Map<AgentKey, ObservationOf<"answers">[]>();
+  for (const o of [...facts].filter((f) => f.type === "answers").sort(byTime)) {
+    if (evidence.get(o.agent)?.some((e) => e.call !== null)) continue;
+    const list = seeking.get(o.agent);
+    if (list === undefined) seeking.set(o.agent, [o]);
+    else if (!list.some((known) => known.match === o.match)) list.push(o);
+  }
+  if (seeking.size === 0) return;
+  const offers = new Map<MatchKey, SpawnCall[]>();
+  for (const call of calls.spawns()) {
+    if (tied.has(call.call)) continue;
+    for (const key of call.offers) offers.set(key, [...(offers.get(key) ?? []), call]);
+  }
+  const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
+  for (const [child, answers] of seeking) {
+    for (const answer of answers) {
+      const before = (offers.get(answer.match) ?? []).filter((call) => call.speaker !== child && (call.at ?? 0) <= (answer.at ?? 0));
+      const call = before.find((c) => !tied.has(c.call)) ?? (answer.exclusive ? undefined : before.at(-1));
+      if (call === undefined) continue;
+      const alone = (offers.get(answer.match)?.length ?? 0) === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
+      const says = alone ? answer.says : `${answer.says}; several fit, paired in order of time`;
+      tied.add(call.call);
+      yield {
+        child,
+        evidence: {
+          parent: call.speaker,
+          call: call.call,
+          rule: answer.rule,
+          source: answer.source,
+          confidence: alone ? 0.9 : 0.6,
+          says,
+          at: answer.at,
+          from: answer.id,
+        },
+      };
+      break;
+    }
+  }
+}
+
+function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>): Generator<Problem> {
+  for (const [child, list] of evidence) {
+    const [best] = list;
+    const rival = list.find((e) => best && e.parent !== best.parent && e.confidence === best.confidence && e.source === best.source);
+    if (best && rival) yield { code: "parent-conflict", where: child, detail: `${best.rule} names ${best.parent}, ${rival.rule} names ${rival.parent}` };
+  }
+}
+
+/** Takes everyone's strongest parent; where that closes a circle, its weakest link gives way to the agent's next best parent outside it. */
+function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>) {
+  const choice = new Map<AgentKey, readonly ParentEvidence[]>();
+  const problems: Problem[] = [];
+  for (const agent of agents) choice.set(agent, (evidence.get(agent) ?? []).filter((e) => e.parent !== agent));
+  for (const agent of [...agents].sort()) {
+    if ((evidence.get(agent)?.length ?? 0) > 0 && evidence.get(agent)?.[0]?.parent === agent)
+      problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
+  }
+  const done = new Set<AgentKey>();
+  for (const start of [...agents].sort()) {
+    for (;;) {
+      const cycle = cycleFrom(start, choice, done);
+      if (cycle === null) break;
+      const weakest = cycle.reduce((w, a) => {
+        const [ea, ew] = [choice.get(a)?.[0], choice.get(w)?.[0]];
+        return ea && ew && stronger(ew, ea) < 0 ? a : w;
+      });
+      const names = [...cycle].sort();
+      problems.push({ code: "parent-cycle", where: weakest, detail: names.join(" -> ") });
+      const inCycle = new Set(cycle);
+      choice.set(weakest, (choice.get(weakest) ?? []).filter((e) => !inCycle.has(e.parent)));
+    }
+  }
+  const parents = new Map([...agents].map((agent) => [agent, choice.get(agent)?.[0]?.parent ?? null]));
+  return { parents, problems };
+}
+
+/** The agents of the circle that `start` leads into, or null; what is known to lead to a root is remembered in `done`. */
+function cycleFrom(start: AgentKey, choice: ReadonlyMap<AgentKey, readonly ParentEvidence[]>, done: Set<AgentKey>): AgentKey[] | null {
+  const path: AgentKey[] = [];
+  const seen = new Map<AgentKey, number>();
+  let at: AgentKey | undefined = start;
+  while (at !== undefined && !done.has(at)) {
+    const before = seen.get(at);
+    if (before !== undefined) return path.slice(before);
+    seen.set(at, path.length);
+    path.push(at);
+    at = choice.get(at)?.[0]?.parent;
+  }
+  for (const agent of path) done.add(agent);
+  return null;
+}

@@ -1,0 +1,28 @@
+/** Something in the input that could not be used as it stands. Counted and shown, never thrown and never dropped in silence. */
+export interface Problem {
+  readonly code: ProblemCode;
+  /** File and line, or the agent concerned. */
+  readonly where: string;
+  readonly detail: string;
+}
+
+export type Severity = "info" | "data-loss" | "error";
+
+/** Every code with its severity and a sentence for the person who reads `retinue doctor`. */
+export const PROBLEMS = {
+  "file-unreadable": ["error", "A file could not be read; what it holds is missing from the tree."],
+  "line-not-json": ["data-loss", "A line is not valid JSON and was skipped."],
+  "line-unfinished": ["info", "The last line of a file is not finished yet; it will be read when it is."],
+  "line-too-long": ["data-loss", "A line is longer than one record can be and was skipped."],
+  "record-unknown": ["info", "A record of a type this version of retinue does not know; it was passed over."],
+  "record-malformed": ["data-loss", "A record lacks what its type must have and was skipped."],
+  "agent-file-not-sidechain": ["error", "A file is named like an agent's but its records do not say they are one's; it is not shown as an agent."],
+  "agent-file-foreign": ["error", "A file lies among the agents of one session but names another session; it is not shown as an agent."],
+  "output-tokens-partial": ["info", "This version of the product records no final output token counts; the numbers shown are too small."],
+  "thread-missing": ["data-loss", "Agents name a thread whose own transcript is gone; they are listed under it all the same."],
+  "parent-conflict": ["info", "Equally strong evidence names different parents; the earliest was taken."],
+  "parent-cycle": ["error", "Agents name each other as parents in a circle; it was cut at the weakest evidence."],
+  "manual-link-unknown": ["info", "A manual link names an agent that no record knows; it has no effect."],
+} as const satisfies Record<string, readonly [Severity, string]>;
+
+export type ProblemCode = keyof typeof PROBLEMS;

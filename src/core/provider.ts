@@ -1,0 +1,54 @@
+import type { EventDraft } from "./event.ts";
+import type { Observation } from "./observation.ts";
+import type { Problem } from "./problem.ts";
+
+/** One product whose records we can read. Pure: it is told what bytes are where and says what they mean. */
+export interface Provider {
+  /** The scheme of its URIs. */
+  readonly name: string;
+  /** What people call it. */
+  readonly product: string;
+  /** Folders that may hold its records, in order. A missing one is not an error. */
+  roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
+  /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
+  stream(path: string): Stream | null;
+  /** Sub-folders of a root worth walking; everything else there is left alone. */
+  readonly folders: readonly string[];
+  /** Could this be the id of a thread? Says no only to what can never be one. */
+  isThreadId(id: string): boolean;
+  isAgentId(id: string): boolean;
+  /** Whose price list its models are on. */
+  readonly vendor: string;
+  /** How its ids look, for a person who mistyped one. */
+  readonly idForm: string;
+}
+
+export interface Stream {
+  /** `lines`: append-only, one record a line. `document`: one JSON value, replaced as a whole. */
+  readonly shape: "lines" | "document";
+  open(file: SourceFile): Parser;
+}
+
+export interface SourceFile {
+  /** As it is shown to people. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/**
+ * Reads one file from its beginning, record by record. Synchronous and without I/O: the same records give the same findings.
+ * Contract: never throws, whatever the bytes are.
+ */
+export interface Parser {
+  /** `record` is one line without its end, or the whole document; `line` counts from 1. */
+  push(record: Uint8Array, line: number): Findings;
+  /** The same record as people want to read it. Call `push` first: it knows whose record it is. */
+  events(record: Uint8Array, line: number): readonly EventDraft[];
+}
+
+export interface Findings {
+  readonly observations: readonly Observation[];
+  readonly problems: readonly Problem[];
+}
+
+export const NOTHING: Findings = { observations: [], problems: [] };

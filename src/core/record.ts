@@ -1,0 +1,126 @@
+import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
+import type { GatheredAgent, ModelCall } from "./gather.ts";
+import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
+import { agentOf, type Forest, type LinkedAgent } from "./link.ts";
+import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
+
+/** US dollars for one call; null where the model has no known price. */
+export type Price = (call: ModelCall, provider: string) => number | null;
+
+/** The public record of an agent and of everything below it. */
+export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree {
+  const below: AgentKey[] = [root];
+  // Grows while it is walked, so that depth costs no stack.
+  for (const key of below) below.push(...agentOf(forest, key).children);
+  const built = new Map<AgentKey, AgentTree>();
+  for (const key of below.reverse()) {
+    const agent = agentOf(forest, key);
+    const children = agent.children.map((child) => built.get(child) as AgentTree);
+    built.set(key, { ...recordOf(forest, agent, children, price), children });
+  }
+  return built.get(root) as AgentTree;
+}
+
+/** The record alone, its sums included. */
+export function withoutChildren({ children: _, ...record }: AgentTree): AgentRecord {
+  return record;
+}
+
+function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTree[], price: Price): AgentRecord {
+  const { provider } = partsOf(agent.key);
+  const call = agent.spawnCall;
+  const startedAt = agent.firstAt ?? call?.at ?? null;
+  const endedAt = endOf(agent);
+  const isLive = agent.verdict.status === "running";
+  const own = usageOf(agent.calls, price, provider);
+  const internal = agent.ownBehalf.length === 0 ? null : usageOf(agent.ownBehalf.flatMap((g) => g.calls), price, provider);
+  return {
+    schema: "retinue/agent@1",
+    uri: agent.uri,
+    provider,
+    productVersion: agent.productVersion,
+    sessionId: agent.sessionId,
+    agentId: agent.agentId,
+    parent: uriOf(forest, agent.parent),
+    forkedFrom: uriOf(forest, agent.forkedFrom),
+    depth: agent.depth,
+    kind: agent.kind ?? (agent.parent === null ? "main" : "subagent"),
+    type: agent.agentType ?? call?.agentType ?? null,
+    name: agent.name ?? call?.name ?? null,
+    title: agent.title,
+    description: agent.description ?? call?.description ?? null,
+    prompt: call?.prompt ?? agent.prompt,
+    cwd: agent.cwd,
+    project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
+    branch: agent.branch,
+    model: [...new Set(agent.calls.map((c) => c.model).filter((m) => m !== ""))],
+    tools: { allowed: null, denied: null },
+    background: agent.background ?? agent.statements.some((s) => s.state === "launched"),
+    ...agent.verdict,
+    link: linkOf(agent),
+    startedAt: iso(startedAt),
+    endedAt: iso(endedAt),
+    lastActivityAt: iso(agent.lastAt),
+    durationMs: startedAt === null ? null : ((endedAt ?? (isLive ? forest.now : agent.lastAt)) ?? startedAt) - startedAt,
+    usage: {
+      own,
+      internal,
+      subtree: children.reduce((sum, child) => addUsage(sum, child.usage.subtree), internal === null ? own : addUsage(own, internal)),
+    },
+    counts: {
+      messages: agent.messages,
+      toolCalls: agent.toolCalls,
+      toolErrors: agent.toolErrors,
+      spawned: children.length,
+      descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
+      byStatus: countStatuses(children),
+    },
+    result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
+    records: agent.files,
+    warnings: [...agent.warnings, ...missingTranscript(agent)],
+  };
+}
+
+const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
+
+function endOf(agent: LinkedAgent): number | null {
+  const { status } = agent.verdict;
+  if (status === "running" || status === "pendingInit" || status === "notFound") return null;
+  const said = agent.statements.findLast((s) => s.state !== "launched" && s.state !== "revived")?.at ?? null;
+  return agent.own !== null && agent.own.stands !== "open" ? agent.own.at : (said ?? agent.lastAt);
+}
+
+function linkOf(agent: LinkedAgent): LinkRecord | null {
+  const decided = agent.evidence.find((e) => e.parent === agent.parent);
+  if (agent.parent === null || decided === undefined) return null;
+  const words = (e: typeof decided) => (e.from === null ? e.says : `${e.says} [${e.rule}, ${placeOf(e.from)}]`);
+  const call = decided.call ?? agent.evidence.find((e) => e.call !== null && e.parent === agent.parent)?.call ?? null;
+  return {
+    rule: decided.rule,
+    source: decided.source,
+    confidence: decided.confidence,
+    toolCallId: call === null ? null : nativeCall(call),
+    evidence: [words(decided), ...agent.evidence.filter((e) => e !== decided).map(words)],
+  };
+}
+
+function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string): Usage {
+  return calls.reduce((sum, call) => addUsage(sum, { calls: 1, ...call.tokens, costUsd: price(call, provider) }), NO_USAGE);
+}
+
+function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, number>> {
+  const counts: Partial<Record<Status, number>> = {};
+  const add = (status: Status, n: number) => {
+    counts[status] = (counts[status] ?? 0) + n;
+  };
+  for (const child of children) {
+    add(child.status, 1);
+    for (const [status, n] of Object.entries(child.counts.byStatus)) add(status as Status, n);
+  }
+  return counts;
+}
+
+function missingTranscript(agent: LinkedAgent): string[] {
+  return agent.files.length > 0 || agent.records > 0 ? [] : ["no transcript of its own is known"];
+}

@@ -1,0 +1,123 @@
+import type { StatusVerdict } from "./agent.ts";
+import type { LifecycleState, ObservationOf, Stand } from "./observation.ts";
+
+/** What is known of the operating-system process behind a thread, at this moment. */
+export type ProcessView =
+  | { readonly is: "alive"; readonly pid: number; readonly startedAt: number | null; readonly waitingFor: string | null }
+  | { readonly is: "gone"; readonly why: string }
+  | { readonly is: "unknown" };
+
+/** The last record of its own that says how an agent stands. */
+export interface OwnStand {
+  readonly at: number;
+  readonly stands: Stand;
+  readonly certain: boolean;
+}
+
+export interface StatusQuestion {
+  readonly own: OwnStand | null;
+  /** All that others say of it, oldest first. */
+  readonly statements: readonly ObservationOf<"lifecycle">[];
+  readonly process: ProcessView;
+  /** Last sign of life of the agent or of anybody below it. */
+  readonly lastActivity: number | null;
+  readonly doing: string | null;
+  /** Why nothing of its own is known, when nothing is. */
+  readonly missing: string;
+  readonly now: number;
+  readonly staleAfterMs: number;
+}
+
+/** Clocks of parent and child rows differ by the time a row takes to be written. */
+const GRACE_MS = 2_000;
+
+const ENDS: ReadonlySet<LifecycleState> = new Set(["completed", "errored", "shutdown"]);
+type Ending = "completed" | "errored" | "shutdown";
+
+export function decideStatus(q: StatusQuestion): StatusVerdict {
+  const last = q.statements.at(-1);
+  const end = last !== undefined && ENDS.has(last.state) ? last : null;
+  if (q.own === null) return end === null ? unseen(q) : ended(end);
+  if (end !== null && q.own.at <= (end.at ?? Number.NEGATIVE_INFINITY) + GRACE_MS) {
+    // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.
+    if (end.state === "completed" && q.own.stands === "failed")
+      return verdict("errored", "child_rollout", `its last answer is an API error, although ${end.says}`);
+    return ended(end);
+  }
+  const revivedSince = last?.state === "revived" && (last.at ?? 0) > q.own.at;
+  return revivedSince ? unfinished(q, last.says) : byOwnRecords(q, q.own);
+}
+
+function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
+  switch (own.stands) {
+    case "answered": {
+      const word = q.statements.find((s) => s.source === "protocol" && s.state === "completed");
+      if (word !== undefined) return verdict("completed", "protocol", `its last answer is finished, and ${word.says}`);
+      return own.certain
+        ? verdict("completed", "child_rollout", "its last answer is finished")
+        : verdict("completed", "inferred", "its last record is an answer; this version does not record whether it was finished");
+    }
+    case "failed":
+      return verdict("errored", "child_rollout", "its last answer is an API error");
+    case "interrupted":
+      return verdict("shutdown", "child_rollout", "it was interrupted by the user");
+    case "open":
+      return unfinished(q, "its last answer is not finished");
+    default:
+      return own.stands satisfies never;
+  }
+}
+
+/** It has begun and not ended: whether it still runs depends on its process, or, where that cannot be seen, on how long it has been silent. */
+function unfinished(q: StatusQuestion, why: string): StatusVerdict {
+  const silence = silenceOf(q);
+  switch (q.process.is) {
+    case "gone":
+      return verdict("shutdown", "inferred", `${why}, and ${q.process.why}`);
+    case "alive": {
+      const { pid, startedAt } = q.process;
+      if (startedAt !== null && q.lastActivity !== null && startedAt > q.lastActivity + GRACE_MS)
+        return verdict("shutdown", "inferred", `${why}, and the process that ran it is gone: the present one (pid ${pid}) began later`);
+      return { status: "running", statusSource: "child_rollout", statusReason: `${why}, and its process (pid ${pid}) is alive`, activity: q.doing };
+    }
+    case "unknown":
+      return silence.stale
+        ? verdict("shutdown", "inferred", `${why}, and ${silence.words}`)
+        : { status: "running", statusSource: "inferred", statusReason: `${why}, and ${silence.words}`, activity: q.doing };
+    default:
+      return q.process satisfies never;
+  }
+}
+
+function unseen(q: StatusQuestion): StatusVerdict {
+  const silence = silenceOf(q);
+  const mayStart = q.process.is === "alive" || (q.process.is === "unknown" && !silence.stale);
+  return mayStart ? verdict("pendingInit", "parent_rollout", `${q.missing}; it may still begin`) : verdict("notFound", "inferred", q.missing);
+}
+
+function ended(end: ObservationOf<"lifecycle">): StatusVerdict {
+  return verdict(end.state as Ending, end.source, end.says);
+}
+
+const verdict = (status: StatusVerdict["status"], statusSource: StatusVerdict["statusSource"], statusReason: string): StatusVerdict => ({
+  status,
+  statusSource,
+  statusReason,
+  activity: null,
+});
+
+function silenceOf(q: StatusQuestion): { stale: boolean; words: string } {
+  if (q.lastActivity === null) return { stale: true, words: "no record of it carries a time" };
+  const ms = Math.max(0, q.now - q.lastActivity);
+  return { stale: ms > q.staleAfterMs, words: `nothing was written for ${roughly(ms)}` };
+}
+
+function roughly(ms: number): string {
+  const units = [
+    [86_400_000, "days"],
+    [3_600_000, "hours"],
+    [60_000, "minutes"],
+  ] as const;
+  const unit = units.find(([size]) => ms >= 2 * size);
+  return unit === undefined ? `${Math.round(ms / 1000)} seconds` : `${Math.floor(ms / unit[0])} ${unit[1]}`;
+}

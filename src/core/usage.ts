@@ -1,0 +1,51 @@
+/** Tokens of one model call or of many. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes both caches. */
+export interface Tokens {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly cacheWrite1hTokens: number;
+}
+
+export interface Usage extends Tokens {
+  readonly calls: number;
+  /** Null as soon as one model in it has no known price: a sum with a hole in it would be a lie. */
+  readonly costUsd: number | null;
+}
+
+export const NO_TOKENS: Tokens = {
+  inputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+};
+export const NO_USAGE: Usage = { calls: 0, ...NO_TOKENS, costUsd: 0 };
+
+function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): Tokens {
+  return {
+    inputTokens: how(a.inputTokens, b.inputTokens),
+    outputTokens: how(a.outputTokens, b.outputTokens),
+    reasoningTokens: how(a.reasoningTokens, b.reasoningTokens),
+    cacheReadTokens: how(a.cacheReadTokens, b.cacheReadTokens),
+    cacheWriteTokens: how(a.cacheWriteTokens, b.cacheWriteTokens),
+    cacheWrite1hTokens: how(a.cacheWrite1hTokens, b.cacheWrite1hTokens),
+  };
+}
+
+/** A response is written down several times while it streams; only the largest numbers are final. */
+export const largestTokens = (a: Tokens, b: Tokens) => combine(a, b, Math.max);
+
+const addCosts = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b);
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    calls: a.calls + b.calls,
+    ...combine(a, b, (x, y) => x + y),
+    costUsd: addCosts(a.costUsd, b.costUsd),
+  };
+}
+
+export const totalTokens = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;

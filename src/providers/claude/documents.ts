@@ -1,0 +1,130 @@
+import { FindingsOf, problemAt } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/observation.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import * as key from "./keys.ts";
+
+const decoder = new TextDecoder();
+
+/** A small JSON file beside the transcripts, replaced as a whole; or a line of a journal. */
+class JsonRecords implements Parser {
+  readonly #file: SourceFile;
+  readonly #speaker: (json: JsonObject) => AgentKey | null;
+  readonly #read: (json: JsonObject, out: FindingsOf) => void;
+
+  constructor(file: SourceFile, speaker: (json: JsonObject) => AgentKey | null, read: (json: JsonObject, out: FindingsOf) => void) {
+    this.#file = file;
+    this.#speaker = speaker;
+    this.#read = read;
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    const json = asObject(parseJson(decoder.decode(record))?.value);
+    if (json === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    const speaker = this.#speaker(json);
+    if (speaker === null) return NOTHING;
+    const out = new FindingsOf({ path: this.#file.path, line, at: null, speaker, keys: [] });
+    this.#read(json, out);
+    return out;
+  }
+
+  events() {
+    return [];
+  }
+}
+
+/** `agent-<id>.meta.json`, since 2.1.70: what the product itself says of an agent. Every field came with its own version. */
+export function agentMeta(session: string, id: string, file: SourceFile): Parser {
+  const agent = key.agent(session, id);
+  return new JsonRecords(
+    file,
+    () => agent,
+    (meta, out) => {
+      out.add({ type: "agent-described", agent, ...described(meta) });
+      const named = (parent: AgentKey, rule: string, says: string) => out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
+      const parent = asWords(meta.parentAgentId);
+      if (parent !== null) named(key.agent(session, parent), "meta.parentAgentId", `its meta file names agent ${parent} as its parent`);
+      else if (meta.spawnDepth === 1 || meta.spawnDepth === 0) named(key.thread(session), "meta.spawnDepth", `its meta file says depth ${meta.spawnDepth} and names no parent agent`);
+      const call = asWords(meta.toolUseId);
+      if (call !== null) out.add({ type: "call-spawned", call: key.call(call), child: agent, rule: "meta.toolUseId", source: "protocol", says: `its meta file names call ${call}` });
+      if (meta.finished === true) out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "its meta file says finished", result: null });
+    },
+  );
+}
+
+function described(meta: JsonObject): Partial<Omit<AgentDescribed, "type" | "agent">> {
+  const mate = meta.taskKind === "in_process_teammate";
+  const kind: AgentKind | null = mate ? "teammate" : meta.isFork === true ? "fork" : null;
+  // A team mate's agentType is its name.
+  const agentType = (mate ? asWords(meta.spawnedAgentType) : null) ?? asWords(meta.agentType);
+  const [name, description] = [asWords(meta.name), asWords(meta.description)];
+  return {
+    ...(kind === null ? {} : { kind }),
+    ...(agentType === null ? {} : { agentType }),
+    ...(name === null ? {} : { name }),
+    ...(description === null ? {} : { description }),
+    ...(typeof meta.requestShape === "string" ? { background: meta.requestShape === "background" } : {}),
+  };
+}
+
+/** `journal.jsonl` of a workflow's run: which agents it started, under which label, and what they returned. */
+export function workflowJournal(session: string, run: string, file: SourceFile): Parser {
+  return new JsonRecords(
+    file,
+    (entry) => (asWords(entry.agentId) === null ? null : key.thread(session)),
+    (entry, out) => {
+      const id = asText(entry.agentId) ?? "";
+      const agent = key.agent(session, id);
+      if (entry.type === "started") {
+        const label = asWords(entry.label);
+        out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
+        out.add({ type: "parent-named", child: agent, parent: key.thread(session), rule: "workflow journal", source: "inferred", confidence: 0.5, says: `the journal of run ${run} lists it` });
+        out.add({ type: "call-spawned", call: key.run(run), child: agent, rule: "workflow journal", source: "parent_rollout", says: `the journal of run ${run} started it` });
+      }
+      if (entry.type === "result") {
+        const result = typeof entry.result === "string" ? entry.result : JSON.stringify(entry.result ?? null);
+        out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "the workflow's journal holds its result", result });
+      }
+    },
+  );
+}
+
+const WORKFLOW_STATES: Readonly<Record<string, LifecycleState>> = { done: "completed", failed: "errored", error: "errored", killed: "shutdown", stopped: "shutdown", cancelled: "shutdown" };
+
+/** `workflows/wf_….json`, written when the run ends. */
+export function workflowSummary(session: string, file: SourceFile): Parser {
+  return new JsonRecords(
+    file,
+    () => key.thread(session),
+    (summary, out) => {
+      for (const item of asList(summary.workflowProgress)) {
+        const progress = asObject(item);
+        const id = asWords(progress?.agentId);
+        const state = WORKFLOW_STATES[asText(progress?.state) ?? ""];
+        if (id === null || state === undefined) continue;
+        const says = `the workflow's own summary says ${asText(progress?.state)}`;
+        out.add({ type: "lifecycle", of: key.agent(session, id), state, source: "protocol", says, result: null });
+      }
+    },
+  );
+}
+
+/** `sessions/<pid>.json`, since 2.1.110: the process that runs a thread. Removed on a clean exit, left behind by a crash. */
+export function processMark(file: SourceFile): Parser {
+  const session = (json: JsonObject) => asWords(json.sessionId);
+  return new JsonRecords(
+    file,
+    (json) => (session(json) === null ? null : key.thread(session(json) ?? "")),
+    (json, out) => {
+      const pid = asNumber(json.pid);
+      if (pid === null) return out.problem("record-malformed", "no pid");
+      out.add({
+        type: "process-seen",
+        thread: key.thread(session(json) ?? ""),
+        process: { pid, birth: asWords(json.procStart), domain: asWords(json.pidDomain), startedAt: asTime(json.startedAt) },
+        waitingFor: asWords(json.waitingFor),
+      });
+    },
+  );
+}

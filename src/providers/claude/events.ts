@@ -1,0 +1,61 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asObject, asText, asWords } from "../../core/json.ts";
+import * as key from "./keys.ts";
+import { readUserText } from "./prompt.ts";
+import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
+
+/** A record as people want to read it: one event for each thing said or done in it. */
+export function eventsOf(row: Row, speaker: AgentKey): EventDraft[] {
+  const base = { speaker, keys: keysOf(row), at: row.at, tool: null, response: responseOf(row) };
+  const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text === "" ? [] : [{ ...base, kind, text }]);
+  switch (row.type) {
+    case "assistant":
+      if (row.json.isApiErrorMessage === true) return one("error", textOf(row));
+      return base.response === null ? [] : blocksOf(row, base);
+    case "user":
+      return row.blocks.some((b) => b.is === "tool-result") ? blocksOf(row, base) : userText(row, one);
+    case "attachment":
+      return one("note", asWords(asObject(row.json.attachment)?.prompt));
+    case "system":
+      if (row.json.subtype === "compact_boundary") return one("compaction", asText(row.json.content) ?? "Conversation compacted");
+      if (row.json.subtype === "api_error") return one("error", apiError(row));
+      return one("note", asWords(row.json.content));
+    default:
+      return [];
+  }
+}
+
+function blocksOf(row: Row, base: Omit<EventDraft, "kind" | "text">): EventDraft[] {
+  return row.blocks.flatMap((block): EventDraft[] => {
+    switch (block.is) {
+      case "text":
+        return block.text.trim() === "" ? [] : [{ ...base, kind: row.type === "user" ? "user" : "assistant", text: block.text }];
+      case "thinking":
+        return block.text === "" ? [] : [{ ...base, kind: "reasoning", text: block.text }];
+      case "tool-use":
+        return [{ ...base, kind: "toolCall", text: null, tool: { name: block.name, call: key.call(block.id), input: block.input, isError: false } }];
+      case "tool-result":
+        return [{ ...base, kind: "toolResult", text: block.text, tool: { name: null, call: key.call(block.id), input: null, isError: block.isError } }];
+      case "other":
+        return [];
+      default:
+        return block satisfies never;
+    }
+  });
+}
+
+function userText(row: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
+  const text = textOf(row);
+  if (row.json.isCompactSummary === true) return one("compaction", text);
+  if (row.json.isMeta === true || text.includes("<task-notification>")) return one("note", text);
+  const words = readUserText(text);
+  return words.is === "prompt" ? one("user", words.text) : one("note", text);
+}
+
+function apiError(row: Row): string {
+  const error = asObject(row.json.error) ?? asObject(row.json.cause);
+  const words = asWords(error?.message) ?? asWords(asObject(error?.error)?.message) ?? "API error";
+  const attempt = row.json.retryAttempt;
+  return typeof attempt === "number" ? `${words} (retry ${attempt} of ${String(row.json.maxRetries ?? "?")})` : words;
+}

@@ -1,0 +1,42 @@
+import type { Provider, SourceFile, Stream } from "../../core/provider.ts";
+import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
+import { NAME } from "./keys.ts";
+import { locate } from "./locate.ts";
+import { Transcript } from "./transcript.ts";
+
+/** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
+export const claude: Provider = {
+  name: NAME,
+  product: "Claude Code",
+  vendor: "anthropic",
+  folders: ["projects", "sessions"],
+  idForm: "a session id is a UUID such as 833fc0f4-0b5d-4c2e-9d3f-6c1de7a1b2c3",
+  roots(env, home) {
+    const given = (env.CLAUDE_CONFIG_DIR ?? "").split(",").map((dir) => dir.trim());
+    const dirs = given.filter((dir) => dir !== "");
+    return dirs.length > 0 ? dirs : [`${home}/.claude`, `${env.XDG_CONFIG_HOME || `${home}/.config`}/claude`];
+  },
+  stream(path): Stream | null {
+    const found = locate(path);
+    if (found === null) return null;
+    const of = (shape: Stream["shape"], open: Stream["open"]): Stream => ({ shape, open });
+    switch (found.is) {
+      case "thread":
+        return of("lines", (file: SourceFile) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file));
+      case "agent":
+        return of("lines", (file) => new Transcript({ session: found.thread, fallback: null, agent: found.agent, run: found.run }, file));
+      case "agent-meta":
+        return of("document", (file) => agentMeta(found.thread, found.agent, file));
+      case "journal":
+        return of("lines", (file) => workflowJournal(found.thread, found.run, file));
+      case "workflow":
+        return of("document", (file) => workflowSummary(found.thread, file));
+      case "process":
+        return of("document", (file) => processMark(file));
+      default:
+        return found satisfies never;
+    }
+  },
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.@-]+$/.test(id),
+};

@@ -1,0 +1,33 @@
+import type { LifecycleState } from "../../core/observation.ts";
+
+/** How Claude Code tells a thread that a background task ended. It stands in a user record, in a queued attachment, or in the queue itself. */
+export interface Notification {
+  /** Several agents lost in one crash share one notification. */
+  readonly tasks: readonly string[];
+  readonly toolUse: string | null;
+  readonly state: LifecycleState | null;
+  readonly summary: string;
+  readonly result: string | null;
+  /** Background shells and workflows notify too. */
+  readonly isAgent: boolean;
+}
+
+const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };
+
+export function* notificationsIn(text: string): Generator<Notification> {
+  if (!text.includes("<task-notification>")) return;
+  for (const [, body = ""] of text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)) {
+    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim() ?? null;
+    const tasks = [...body.matchAll(/<task-id>([^<]*)<\/task-id>/g)].flatMap(([, id]) => id?.trim() || []);
+    const summary = field("summary") ?? "";
+    const result = body.includes("<result>") ? body.slice(body.indexOf("<result>") + 8, Math.max(body.lastIndexOf("</result>"), body.indexOf("<result>") + 8)) : null;
+    yield {
+      tasks,
+      toolUse: field("tool-use-id"),
+      state: STATES[field("status") ?? ""] ?? null,
+      summary,
+      result,
+      isAgent: /^Agent\b|background agent/.test(summary),
+    };
+  }
+}

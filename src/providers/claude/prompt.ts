@@ -1,0 +1,40 @@
+/** What people typed or agents were told, without the frames that Claude Code puts around it. */
+
+/** Commands that run inside the CLI and ask the model nothing. */
+const LOCAL = /^\s*<(local-command-\w+|bash-(input|stdout|stderr)|user-memory-input)[ >]/;
+const COMMAND = /<command-name>\s*(\/?[^<\s]+)\s*<\/command-name>/;
+const BUILT_IN = new Set(
+  "add-dir agents bashes bug clear compact config context cost doctor effort exit export fast feedback help hooks ide login logout mcp memory mode model permissions plugin quit release-notes rename resume rewind skills stats status statusline tasks terminal-setup theme todos upgrade usage vim".split(
+    " ",
+  ),
+);
+
+export type UserText =
+  | { readonly is: "prompt"; readonly text: string }
+  /** Part of the transcript, but nobody asked the model anything with it. */
+  | { readonly is: "local" }
+  | { readonly is: "interrupt" };
+
+export function readUserText(text: string): UserText {
+  if (text.startsWith("[Request interrupted by user")) return { is: "interrupt" };
+  if (LOCAL.test(text)) return { is: "local" };
+  const command = COMMAND.exec(text)?.[1];
+  if (command !== undefined && text.trimStart().startsWith("<command-")) {
+    const name = command.replace(/^\//, "");
+    if (BUILT_IN.has(name)) return { is: "local" };
+    const args = /<command-args>([\s\S]*?)<\/command-args>/.exec(text)?.[1]?.trim() ?? "";
+    return { is: "prompt", text: `/${name} ${args}`.trim() };
+  }
+  return { is: "prompt", text: unframe(text) };
+}
+
+function unframe(text: string): string {
+  const mate = /^\s*<teammate-message\b[^>]*>\s*([\s\S]*?)\s*<\/teammate-message>\s*$/.exec(text)?.[1];
+  if (mate !== undefined) return mate;
+  if (text.startsWith("[Workflow harness")) {
+    const start = text.indexOf("\n");
+    // The harness indents every line of the task by two blanks.
+    if (start >= 0) return text.slice(start + 1).replace(/^ {2}/gm, "");
+  }
+  return text;
+}

@@ -1,0 +1,115 @@
+import type { RecordKey } from "../../core/ids.ts";
+import { asCount, asList, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import type { Tokens } from "../../core/usage.ts";
+import * as key from "./keys.ts";
+
+/** One record of a transcript with the fields that every conversation record has. */
+export interface Row {
+  readonly json: JsonObject;
+  readonly type: string;
+  readonly uuid: string | null;
+  readonly parentUuid: string | null;
+  readonly isSidechain: boolean | null;
+  readonly sessionId: string | null;
+  readonly agentId: string | null;
+  readonly at: number | null;
+  readonly message: JsonObject | null;
+  readonly blocks: readonly Block[];
+}
+
+export type Block =
+  | { readonly is: "text"; readonly text: string }
+  | { readonly is: "thinking"; readonly text: string }
+  | { readonly is: "tool-use"; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly is: "tool-result"; readonly id: string; readonly isError: boolean; readonly text: string }
+  | { readonly is: "other" };
+
+export function readRow(json: JsonObject): Row {
+  const message = asObject(json.message);
+  return {
+    json,
+    type: asText(json.type) ?? "",
+    uuid: asWords(json.uuid),
+    parentUuid: asWords(json.parentUuid),
+    isSidechain: typeof json.isSidechain === "boolean" ? json.isSidechain : null,
+    sessionId: asWords(json.sessionId),
+    agentId: asWords(json.agentId),
+    at: asTime(json.timestamp),
+    message,
+    blocks: readBlocks(message?.content),
+  };
+}
+
+function readBlocks(content: unknown): Block[] {
+  if (typeof content === "string") return [{ is: "text", text: content }];
+  return asList(content).map((item): Block => {
+    const block = asObject(item);
+    switch (block?.type) {
+      case "text":
+        return { is: "text", text: asText(block.text) ?? "" };
+      case "thinking":
+        return { is: "thinking", text: asText(block.thinking) ?? "" };
+      case "tool_use": {
+        const [id, name] = [asWords(block.id), asWords(block.name)];
+        return id === null || name === null ? { is: "other" } : { is: "tool-use", id, name, input: block.input };
+      }
+      case "tool_result": {
+        const id = asWords(block.tool_use_id);
+        return id === null ? { is: "other" } : { is: "tool-result", id, isError: block.is_error === true, text: plainText(block.content) };
+      }
+      default:
+        return { is: "other" };
+    }
+  });
+}
+
+/** The words of a content that is a string or a list of blocks. */
+export function plainText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return asList(content)
+    .map((item) => asText(asObject(item)?.text) ?? "")
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+export const textOf = (row: Row) =>
+  row.blocks
+    .flatMap((b) => (b.is === "text" ? [b.text] : []))
+    .join("\n")
+    .trim();
+
+/** Made up by the CLI itself: no model was called for it. */
+export const isSynthetic = (row: Row) => row.message?.model === "<synthetic>" || row.json.isApiErrorMessage === true;
+
+/** The model response an assistant row is a part of. */
+export function responseOf(row: Row): RecordKey | null {
+  if (row.type !== "assistant" || isSynthetic(row)) return null;
+  const id = asWords(row.message?.id) ?? asWords(row.json.requestId) ?? row.uuid;
+  return id === null ? null : key.record(id);
+}
+
+/** The record's ids: its own, and its response's last. */
+export function keysOf(row: Row): readonly RecordKey[] {
+  const response = responseOf(row);
+  const own = row.uuid === null ? [] : [key.record(row.uuid)];
+  return response === null || own[0] === response ? own : [...own, response];
+}
+
+export function tokensOf(row: Row): Tokens {
+  const usage = asObject(row.message?.usage);
+  const byAge = asObject(usage?.cache_creation);
+  const oneHour = asCount(byAge?.ephemeral_1h_input_tokens);
+  return {
+    inputTokens: asCount(usage?.input_tokens),
+    outputTokens: asCount(usage?.output_tokens),
+    reasoningTokens: asCount(asObject(usage?.output_tokens_details)?.thinking_tokens),
+    cacheReadTokens: asCount(usage?.cache_read_input_tokens),
+    cacheWriteTokens: asNumber(usage?.cache_creation_input_tokens) ?? asCount(byAge?.ephemeral_5m_input_tokens) + oneHour,
+    cacheWrite1hTokens: oneHour,
+  };
+}
+
+/** Characters the row holds of what the model wrote. */
+export function writtenChars(row: Row): number {
+  return row.blocks.reduce((sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (JSON.stringify(b.input)?.length ?? 0) : 0), 0);
+}

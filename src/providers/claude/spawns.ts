@@ -1,0 +1,108 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import type { LifecycleState, SpawnCalled } from "../../core/observation.ts";
+import * as key from "./keys.ts";
+import { type Notification, notificationsIn } from "./notification.ts";
+import { type Block, plainText, type Row } from "./rows.ts";
+
+/** `Task` up to 2.1.62, `Agent` since. */
+const AGENT_TOOLS = new Set(["Agent", "Task"]);
+/** These make agents too, but not always, and their agents' prompts are not in the call. */
+const MAYBE_TOOLS = new Set(["Skill", "Workflow"]);
+
+type ToolUse = Extract<Block, { is: "tool-use" }>;
+type ToolResult = Extract<Block, { is: "tool-result" }>;
+
+export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalled | null {
+  const makes = AGENT_TOOLS.has(use.name) ? "one" : MAYBE_TOOLS.has(use.name) ? "maybe" : null;
+  if (makes === null) return null;
+  const input = asObject(use.input) ?? {};
+  const [prompt, name] = [asText(input.prompt), asWords(input.name)];
+  const team = asWords(input.team_name) ?? asWords(row.json.teamName);
+  const mate = name !== null && team !== null ? [key.mateMatch(name, team)] : [];
+  return {
+    type: "spawn-called",
+    call: key.call(use.id),
+    tool: use.name,
+    makes,
+    prompt,
+    agentType: makes === "one" ? (asWords(input.subagent_type) ?? "general-purpose") : null,
+    description: asWords(input.description) ?? asWords(input.skill),
+    name,
+    offers: makes === "one" ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate] : [],
+  };
+}
+
+/** What a tool result says about an agent: which one the call made, and how it began or ended. */
+export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, isSpawn: boolean): void {
+  const call = key.call(result.id);
+  const told = asObject(row.json.toolUseResult);
+  const child = asWords(told?.agentId);
+  const status = asText(told?.status);
+  const spawned = (id: string, rule: string, says: string) => out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
+  const lifecycle = (state: LifecycleState, says: string, words: string | null = null) =>
+    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: words });
+
+  const revived = asWords(told?.resumedAgentId) ?? asWords(told?.revivedAgentId);
+  if (revived !== null) {
+    out.add({ type: "lifecycle", of: key.agent(session, revived), state: "revived", source: "parent_rollout", says: "a message from its parent set it to work again", result: null });
+    return;
+  }
+  const runId = asWords(told?.runId);
+  if (runId !== null) {
+    out.add({ type: "call-aliased", alias: key.run(runId), call });
+    return;
+  }
+  if (told !== null && child !== null) {
+    spawned(child, "toolUseResult.agentId", `the result of its call names agent ${child}`);
+    describeChild(out, told, child, session);
+    if (status === "completed" || status === "forked") lifecycle("completed", `the result of its call says ${status}`, finalReport(told, result));
+    else lifecycle("launched", `the result of its call says ${status ?? "launched"}`);
+    return;
+  }
+  if (told !== null && status === "teammate_spawned") {
+    lifecycle("launched", "the result of its call says teammate_spawned");
+    return;
+  }
+  if (result.isError) {
+    const shutdown = row.json.toolDenialKind !== undefined || /^(The user doesn't want|\[Request interrupted|\[Tool call interrupted)/.test(result.text);
+    lifecycle(shutdown ? "shutdown" : "errored", `the result of its call is an error: ${firstLine(result.text)}`);
+    return;
+  }
+  if (!isSpawn) return;
+  // Agent files of -p runs have no toolUseResult; the text names the agent.
+  const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
+  if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
+  if (/^Async agent launched/.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
+  else if (named !== undefined || status === "completed") lifecycle("completed", "its call has returned", finalReport(told, result));
+}
+
+function describeChild(out: FindingsOf, told: JsonObject, child: string, session: string) {
+  const status = asText(told.status);
+  const kind = status === "forked" ? "skill" : status === "teammate_spawned" ? "teammate" : null;
+  const name = asWords(told.name);
+  if (kind !== null) out.add({ type: "agent-described", agent: key.agent(session, child), kind, ...(name === null ? {} : { name }) });
+}
+
+function finalReport(told: JsonObject | null, result: ToolResult): string | null {
+  const spoken = asList(told?.content)
+    .map((block) => asText(asObject(block)?.text) ?? "")
+    .filter((text) => text !== "" && !text.startsWith("<tools-used-before-summary>"))
+    .join("\n");
+  return asWords(told?.result) ?? asWords(spoken) ?? asWords(plainText(told?.content)) ?? asWords(result.text);
+}
+
+const firstLine = (text: string) => (text.length > 160 ? `${text.slice(0, 160)}…` : text).split("\n")[0] ?? "";
+
+/** The ends of background agents, wherever a text carries them. */
+export function readNotifications(out: FindingsOf, text: string, session: string): void {
+  for (const note of notificationsIn(text)) for (const task of note.tasks) readNotification(out, note, key.agent(session, task), task);
+}
+
+function readNotification(out: FindingsOf, note: Notification, agent: AgentKey, task: string) {
+  if (note.isAgent && note.toolUse !== null)
+    out.add({ type: "call-spawned", call: key.call(note.toolUse), child: agent, rule: "task-notification", source: "parent_rollout", says: `a notification names the call and agent ${task}` });
+  if (note.state !== null)
+    out.add({ type: "lifecycle", of: agent, state: note.state, source: "parent_rollout", says: `a notification to its parent says ${JSON.stringify(firstLine(note.summary))}`, result: note.result });
+}

@@ -1,0 +1,31 @@
+import type { Stand } from "../../core/observation.ts";
+import { readUserText } from "./prompt.ts";
+import { isSynthetic, type Row, textOf } from "./rows.ts";
+
+/** How an agent stands after this record, by Claude Code's own marks; null where the record says nothing about it. */
+export function standAfter(row: Row): { readonly stands: Stand; readonly certain: boolean } | null {
+  if (row.json.isAbortedMidStream === true || row.json.interruptedByShutdown === true) return sure("interrupted");
+  if (row.type === "assistant") return afterAnswer(row);
+  return row.type === "user" ? afterUser(row) : null;
+}
+
+const sure = (stands: Stand) => ({ stands, certain: true });
+
+function afterAnswer(row: Row) {
+  if (row.json.isApiErrorMessage === true) return sure("failed");
+  if (isSynthetic(row)) return null;
+  if (row.blocks.some((b) => b.is === "tool-use")) return sure("open");
+  const stop = row.message?.stop_reason;
+  if (stop === "tool_use" || stop === "pause_turn") return sure("open");
+  if (typeof stop === "string") return sure("answered");
+  // 1.0.x to 2.1.5x often write null for every row; a row of text then is the best sign of an answer there is.
+  return row.blocks.some((b) => b.is === "text") ? { stands: "answered" as const, certain: false } : sure("open");
+}
+
+function afterUser(row: Row) {
+  if (row.blocks.some((b) => b.is === "tool-result")) return sure(row.json.toolEndsTurn === true ? "answered" : "open");
+  if (row.json.isMeta === true || row.json.isCompactSummary === true || row.json.isVisibleInTranscriptOnly === true) return null;
+  const text = readUserText(textOf(row));
+  if (text.is === "interrupt") return sure("interrupted");
+  return text.is === "local" ? null : sure("open");
+}

@@ -1,0 +1,284 @@
+import type { EventDraft } from "../../core/event.ts";
+import { FindingsOf, problemAt } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import type { AgentDescribed } from "../../core/observation.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import { eventsOf } from "./events.ts";
+import * as key from "./keys.ts";
+import { readUserText } from "./prompt.ts";
+import { type Row, isSynthetic, keysOf, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
+import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
+import { standAfter } from "./stand.ts";
+
+/** What the path of a transcript tells: a thread's, or one agent's. */
+export interface TranscriptOf {
+  /** Null where only the records say. */
+  readonly session: string | null;
+  /** What to call the thread when not even they do. */
+  readonly fallback: string | null;
+  readonly agent: string | null;
+  readonly run: string | null;
+}
+
+/** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
+const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
+const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
+/** Attachments that carry something said. */
+const SPOKEN_ATTACHMENTS = new Set(["queued_command", "task_status"]);
+
+const CONVERSATION = new Set(["user", "assistant", "attachment", "system", "progress"]);
+const BOOKKEEPING = new Set(
+  "queue-operation last-prompt mode permission-mode atis-latch tools-used cost-state file-history-snapshot agent-setting fork-context-ref api-request api-request-shape api-request-blob ai-title custom-title summary pr-link worktree-state agent-name frame-link relocated bridge-session content-replacement".split(
+    " ",
+  ),
+);
+
+/** Internal work leaves files that look like agents': their names say what they are. */
+const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)[-_]/;
+
+/** Versions from this one on keep a file for every running process, so that its absence tells something (2.1.80 did not, 2.1.110 does). */
+const MARKS_PROCESS_SINCE = [2, 1, 110];
+
+const decoder = new TextDecoder();
+
+export class Transcript implements Parser {
+  readonly #of: TranscriptOf;
+  readonly #file: SourceFile;
+  #session: string | null;
+  #started = false;
+  /** A file that is not what its place says: reported once, then passed over. */
+  #refused = false;
+  /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
+  #sawMain = false;
+  /** Inline agents: each sidechain record to the first record of its chain. */
+  readonly #chains = new Map<string, string>();
+  readonly #spawns = new Set<string>();
+  readonly #told = new Set<string>();
+  #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
+
+  constructor(of: TranscriptOf, file: SourceFile) {
+    this.#of = of;
+    this.#file = file;
+    this.#session = of.session;
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#last = null;
+    if (this.#refused || startsWith(record, REQUEST_PREFIX)) return NOTHING;
+    const attachment = ATTACHMENT.exec(decoder.decode(record.subarray(0, 400)))?.[1];
+    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment)) return NOTHING;
+    const parsed = parseJson(decoder.decode(record));
+    if (parsed === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    const json = asObject(parsed.value);
+    if (json === null) return problemAt(this.#file.path, line, "record-malformed", "not an object");
+    const row = readRow(json);
+    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type)) return problemAt(this.#file.path, line, "record-unknown", row.type === "" ? "no type" : row.type);
+
+    const refusal = this.#refusal(row, line);
+    if (refusal !== null) return refusal;
+    this.#session ??= row.sessionId ?? this.#of.fallback;
+    const speaker = this.#speakerOf(row);
+    this.#last = { line, row, speaker };
+    const out = new FindingsOf({ path: this.#file.path, line, at: row.at, speaker, keys: keysOf(row) });
+    this.#introduce(out, row, speaker);
+    if (CONVERSATION.has(row.type)) this.#readConversation(out, row, speaker);
+    else this.#readBookkeeping(out, row);
+    return out;
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker) : [];
+  }
+
+  /** An agent's file must say that it is one, and of this thread. */
+  #refusal(row: Row, line: number): Findings | null {
+    if (this.#of.agent === null || this.#started || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
+    if (row.isSidechain !== true) {
+      this.#refused = true;
+      return problemAt(this.#file.path, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+    }
+    if (this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session) {
+      this.#refused = true;
+      return problemAt(this.#file.path, line, "agent-file-foreign", `it names session ${row.sessionId}`);
+    }
+    return null;
+  }
+
+  #speakerOf(row: Row): AgentKey {
+    const { agent } = this.#of;
+    if (agent !== null) return this.#session === null ? key.unassignedAgent(agent) : key.agent(this.#session, agent);
+    const session = this.#session ?? "unknown";
+    if (row.isSidechain === false) this.#sawMain = true;
+    if (row.isSidechain !== true || !this.#sawMain) return key.thread(session);
+    if (row.agentId !== null) return key.agent(session, row.agentId);
+    const first = (row.parentUuid === null ? undefined : this.#chains.get(row.parentUuid)) ?? row.uuid ?? "unknown";
+    if (row.uuid !== null) this.#chains.set(row.uuid, first);
+    return key.inlineAgent(session, first);
+  }
+
+  /** Says once what the file and its first records tell about the agent itself. */
+  #introduce(out: FindingsOf, row: Row, speaker: AgentKey) {
+    const session = this.#session;
+    if (this.#once(`file ${speaker}`)) {
+      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes } });
+      this.#place(out, row, speaker, session);
+    }
+    this.#tell(out, speaker, "cwd", asWords(row.json.cwd));
+    this.#tell(out, speaker, "branch", asWords(row.json.gitBranch));
+    const version = asWords(row.json.version);
+    this.#tell(out, speaker, "productVersion", version);
+    if (version !== null && atLeast(version, MARKS_PROCESS_SINCE) && session !== null && this.#once("marks"))
+      out.addOfFile({ type: "agent-described", agent: key.thread(session), marksProcess: true });
+    if (this.#of.agent !== null && !this.#started && CONVERSATION.has(row.type)) {
+      this.#started = true;
+      this.#introduceAgent(out, row, speaker, session);
+    }
+    this.#introduceMate(out, row, speaker);
+  }
+
+  #place(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    if (session === null) {
+      out.addOfFile({ type: "agent-described", agent: key.UNASSIGNED, kind: "unassigned" });
+      return;
+    }
+    const parent = key.thread(session);
+    if (speaker === parent) return;
+    const inline = this.#of.agent === null;
+    const says = inline ? "its records stand in the thread's transcript" : `its file belongs to session ${session}`;
+    out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
+    if (this.#of.run !== null) {
+      out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
+      out.add({ type: "call-spawned", call: key.run(this.#of.run), child: speaker, rule: "workflow run", source: "parent_rollout", says: `its file lies in the folder of run ${this.#of.run}, which the call started` });
+    }
+    if (inline) this.#answer(out, row, speaker, session);
+  }
+
+  /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
+  #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    const id = this.#of.agent ?? "";
+    const describe = (internal: AgentDescribed["internal"]) => out.addOfFile({ type: "agent-described", agent: speaker, ...(internal === undefined ? {} : { internal }) });
+    if (INTERNAL_IDS.test(id)) describe({ why: "its name says that it is the product's own work", unlessSpawned: false });
+    else if (row.parentUuid !== null) describe({ why: "it begins in the middle of another conversation", unlessSpawned: true });
+    if (session !== null) this.#answer(out, row, speaker, session);
+  }
+
+  #answer(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
+    const isPrompt = row.type === "user" && row.blocks.every((b) => b.is !== "tool-result");
+    const prompt = isPrompt ? readUserText(textOf(row)) : null;
+    if (prompt?.is === "prompt") {
+      out.add({ type: "answers", agent: speaker, match: key.promptMatch(session, prompt.text), rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
+      if (prompt.text.trim() === "Warmup") out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
+    } else if (row.type === "assistant") {
+      out.add({ type: "answers", agent: speaker, match: key.orderMatch(session), rule: "order", source: "inferred", exclusive: true, says: "it began after the call, and its file holds no prompt" });
+      out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
+    }
+  }
+
+  /** A team mate that is a session of its own names its team. */
+  #introduceMate(out: FindingsOf, row: Row, speaker: AgentKey) {
+    const [name, team] = [asWords(row.json.agentName), asWords(row.json.teamName)];
+    if (name === null || team === null || !this.#once(`mate ${speaker}`)) return;
+    out.add({ type: "agent-described", agent: speaker, kind: "teammate", name });
+    out.add({ type: "answers", agent: speaker, match: key.mateMatch(name, team), rule: "teamName+agentName", source: "child_rollout", exclusive: false, says: `its records say it is ${name} of team ${team}` });
+  }
+
+  #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
+    const stand = standAfter(row);
+    const response = responseOf(row);
+    const session = this.#session ?? "unknown";
+    const isAnswer = row.type === "assistant" && response !== null;
+    const said = isAnswer ? textOf(row) : "";
+    out.add({
+      type: "record",
+      role: row.type === "user" || row.type === "assistant" ? row.type : "other",
+      stands: stand?.stands ?? null,
+      certain: stand?.certain ?? true,
+      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(b.id), name: b.name }] : [])),
+      results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(b.id), isError: b.isError }] : [])),
+      text: said === "" ? null : said,
+      message: isAnswer || (row.type === "user" && stand !== null),
+    });
+    if (isAnswer) out.add({ type: "model-call", response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), chars: writtenChars(row) });
+    for (const block of row.blocks) {
+      if (block.is === "tool-use" && !isSynthetic(row)) {
+        const spawn = spawnCalled(block, row, session);
+        if (spawn !== null) {
+          this.#spawns.add(block.id);
+          out.add(spawn);
+        }
+      }
+      if (block.is === "tool-result") readToolResult(out, block, row, session, this.#spawns.has(block.id));
+    }
+    if (row.type === "user") this.#readUser(out, row, speaker, session);
+    if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
+    if (row.type === "progress") this.#readProgress(out, row, session);
+  }
+
+  #readUser(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
+    if (row.blocks.some((b) => b.is === "tool-result") || row.json.isMeta === true || row.json.isCompactSummary === true) return;
+    const text = textOf(row);
+    const isNote = text.includes("<task-notification>");
+    if (isNote) readNotifications(out, text, session);
+    const words = readUserText(text);
+    if (!isNote && words.is === "prompt" && words.text !== "") out.add({ type: "agent-described", agent: speaker, prompt: words.text });
+  }
+
+  /** 2.1.42 to 2.1.80 tell of a child's progress in the parent's transcript, many times over. */
+  #readProgress(out: FindingsOf, row: Row, session: string) {
+    const data = asObject(row.json.data);
+    const [child, call] = [asWords(data?.agentId), asWords(row.json.parentToolUseID)];
+    if (data?.type !== "agent_progress" || child === null || call === null || !this.#once(`progress ${call} ${child}`)) return;
+    out.add({ type: "call-spawned", call: key.call(call), child: key.agent(session, child), rule: "progress.agentId", source: "parent_rollout", says: `a progress record of its call names agent ${child}` });
+  }
+
+  #readBookkeeping(out: FindingsOf, row: Row) {
+    const session = this.#session;
+    if (session === null) return;
+    const title = (text: unknown, rank: number) => {
+      const words = asWords(text);
+      const leaf = asWords(row.json.leafUuid);
+      const of = row.type === "summary" && leaf !== null ? { record: key.record(leaf) } : key.thread(session);
+      if (words !== null) out.addOfFile({ type: "thread-titled", of, title: words, rank });
+    };
+    switch (row.type) {
+      case "custom-title":
+        return title(row.json.customTitle, 0);
+      case "ai-title":
+        return title(row.json.aiTitle, 1);
+      case "summary":
+        return title(row.json.summary, 2);
+      case "fork-context-ref":
+        return out.addOfFile({ type: "agent-described", agent: key.agent(session, this.#of.agent ?? ""), kind: "fork" });
+      case "queue-operation": {
+        // No conversation, but a sign of life, and the earliest word of a background agent's end.
+        out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
+        return readNotifications(out, asText(row.json.content) ?? "", session);
+      }
+    }
+  }
+
+  #tell(out: FindingsOf, agent: AgentKey, field: "cwd" | "branch" | "productVersion", value: string | null) {
+    if (value !== null && this.#once(`${field} ${agent} ${value}`)) out.addOfFile({ type: "agent-described", agent, [field]: value });
+  }
+
+  #once(what: string): boolean {
+    const isNew = !this.#told.has(what);
+    this.#told.add(what);
+    return isNew;
+  }
+}
+
+function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
+  return bytes.length >= prefix.length && prefix.every((byte, i) => bytes[i] === byte);
+}
+
+function atLeast(version: string, floor: readonly number[]): boolean {
+  const parts = version.split(".").map(Number);
+  for (const [i, want] of floor.entries()) {
+    const got = parts[i] ?? 0;
+    if (got !== want) return got > want;
+  }
+  return true;
+}

@@ -1,0 +1,5 @@
+import type { Provider } from "../core/provider.ts";
+import { claude } from "./claude/index.ts";
+
+/** The only list of providers. */
+export const PROVIDERS: readonly Provider[] = [claude];

@@ -1,0 +1,57 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { AgentKey } from "../core/ids.ts";
+import type { ManualLink } from "../core/parents.ts";
+
+/** What people decided. Apart from the index, because it cannot be worked out again. */
+export interface Kept {
+  links(): readonly ManualLink[];
+  /** Replaces an earlier link of the same child. */
+  link(child: AgentKey, parent: AgentKey, at: number): void;
+  /** False when there was none. */
+  unlink(child: AgentKey): boolean;
+  close(): void;
+}
+
+/** `owner` stands in every key from the start: a team's server keeps many machines' decisions. */
+const OWNER = "local";
+
+/** A step a version; never changed, only added to. */
+const MIGRATIONS = [
+  `CREATE TABLE link (
+     owner TEXT NOT NULL,
+     child TEXT NOT NULL,
+     parent TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     PRIMARY KEY (owner, child)
+   ) STRICT, WITHOUT ROWID`,
+];
+
+export function openKept(path: string): Kept {
+  mkdirSync(dirname(path), { recursive: true });
+  const db = new DatabaseSync(path);
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000");
+  migrate(db, path);
+  return {
+    links: () =>
+      db
+        .prepare("SELECT child, parent, at FROM link WHERE owner = ? ORDER BY child")
+        .all(OWNER)
+        .map((row) => ({ child: row.child as AgentKey, parent: row.parent as AgentKey, at: Number(row.at) })),
+    link: (child, parent, at) => {
+      db.prepare("INSERT INTO link (owner, child, parent, at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parent = excluded.parent, at = excluded.at").run(OWNER, child, parent, at);
+    },
+    unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
+    close: () => db.close(),
+  };
+}
+
+function migrate(db: DatabaseSync, path: string) {
+  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  if (version > MIGRATIONS.length) throw new Error(`${path} was written by a newer retinue (version ${version}); this one knows ${MIGRATIONS.length}`);
+  for (const [step, sql] of MIGRATIONS.entries()) {
+    if (step < version) continue;
+    db.exec(`BEGIN IMMEDIATE; ${sql}; PRAGMA user_version = ${step + 1}; COMMIT`);
+  }
+}

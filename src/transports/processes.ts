@@ -1,0 +1,72 @@
+import { readFileSync, readlinkSync } from "node:fs";
+import type { ProcessMark } from "../core/observation.ts";
+
+const LINUX_TICKS_PER_SECOND = 100;
+
+/** Is the process there, and is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
+export function processLiveness(mark: ProcessMark): "alive" | "gone" | "unknown" {
+  if (!isOurDomain(mark.domain)) return "unknown";
+  if (!exists(mark.pid)) return "gone";
+  if (process.platform !== "linux") return "alive";
+  const born = linuxBirth(mark.pid);
+  if (born === null) return "gone";
+  if (mark.birth !== null) return born.ticks === mark.birth ? "alive" : "gone";
+  // Without a birth mark: a process that began after the thread's did is another one.
+  return mark.startedAt === null || born.at <= mark.startedAt + 5_000 ? "alive" : "gone";
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Not allowed to signal it means that it is there.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function linuxBirth(pid: number): { ticks: string; at: number } | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The command name may hold blanks and brackets; the fields after the last bracket do not.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, ticks] = [fields[0], fields[19]];
+    // A zombie has ended and only waits to be collected.
+    if (ticks === undefined || state === "Z" || state === "X") return null;
+    return { ticks, at: bootTime() + (Number(ticks) * 1000) / LINUX_TICKS_PER_SECOND };
+  } catch {
+    // It ended between the two looks.
+    return null;
+  }
+}
+
+function bootTime(): number {
+  const line = /^btime (\d+)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1];
+  return Number(line ?? 0) * 1000;
+}
+
+/** A pid means something only on its own machine and in its own container: `linux:<machine>:pid:[<namespace>]`. */
+function isOurDomain(domain: string | null): boolean {
+  if (domain === null) return true;
+  const [system, machine, ...namespace] = domain.split(":");
+  if (system === "linux" && process.platform === "linux") return namespace.join(":") === ownNamespace() && (machine === ownMachine() || ownMachine() === null);
+  return system === process.platform;
+}
+
+function ownNamespace(): string | null {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    // Hardened kernels hide it; then no foreign pid is trusted.
+    return null;
+  }
+}
+
+function ownMachine(): string | null {
+  try {
+    return readFileSync("/etc/machine-id", "utf8").trim();
+  } catch {
+    // Containers often have none.
+    return null;
+  }
+}

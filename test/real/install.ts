@@ -1,0 +1,47 @@
+/** Installs a pinned version of a product once, outside the repository, and says where its program is. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+export interface Product {
+  /** Name in the npm registry. */
+  package: string;
+  version: string;
+  /** Where its program may lie below node_modules; the first that exists is taken. */
+  programs: string[];
+}
+
+const INSTALL_TIMEOUT_MS = 300_000;
+
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return env.RETINUE_REAL_CACHE || join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "retinue-real");
+}
+
+/** The command that starts the product: a native program, or a script with the Node that runs this. */
+export async function install(product: Product): Promise<string[]> {
+  const folder = join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
+  if (!existsSync(folder)) await installInto(folder, product);
+  const program = product.programs.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
+  if (!program) throw new Error(`${product.package}@${product.version} in ${folder} has none of ${product.programs.join(", ")}`);
+  return /\.[cm]?js$/.test(program) ? [process.execPath, program] : [program];
+}
+
+/** An installation that was cut off must not be taken for a whole one, so it is made elsewhere and moved into place. */
+async function installInto(folder: string, product: Product): Promise<void> {
+  await mkdir(cacheFolder(), { recursive: true });
+  const unfinished = await mkdtemp(join(cacheFolder(), "unfinished-"));
+  try {
+    await writeFile(join(unfinished, "package.json"), '{ "private": true }\n');
+    const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
+    await promisify(execFile)("npm", ["install", `${product.package}@${product.version}`, ...flags], { cwd: unfinished, timeout: INSTALL_TIMEOUT_MS });
+    await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
+      // Somebody else was faster; theirs is as good.
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}

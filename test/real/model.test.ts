@@ -1,0 +1,56 @@
+import { expect, it, onTestFinished } from "vitest";
+import { startModel } from "./model.ts";
+import type { Scripts } from "./script.ts";
+import { inventedUsage, usageOfCall } from "./usage.ts";
+
+async function model(scripts: Scripts) {
+  const started = await startModel(scripts);
+  onTestFinished(() => started.close());
+  const ask = (texts: string[], signal?: AbortSignal) =>
+    fetch(`${started.url}/v1/messages`, {
+      method: "POST",
+      body: JSON.stringify({ model: "m", stream: true, tools: [{ name: "Bash" }], messages: texts.map((content, i) => ({ role: i % 2 ? "assistant" : "user", content })) }),
+      ...(signal ? { signal } : {}),
+    });
+  return { started, ask };
+}
+
+it("answers by the last marker and the answers since then", async () => {
+  const { started, ask } = await model({ A: [{ text: "first" }, { text: "second" }], B: [{ text: "other" }] });
+  for (const [texts, said] of [
+    [["Go. @@A"], "first"],
+    [["Go. @@A", "first", "and?"], "second"],
+    [["Go. @@A", "first", "Now @@B"], "other"],
+  ] as const) {
+    const stream = await (await ask([...texts])).text();
+    expect(stream.match(/"text_delta","text":"(.*?)"/g)?.join("").replaceAll(/"text_delta","text":"|"/g, "")).toBe(said);
+  }
+  expect(started.exchanges.map(({ script, step, finished }) => [script, step, finished])).toEqual([
+    ["A", 0, true],
+    ["A", 1, true],
+    ["B", 0, true],
+  ]);
+});
+
+it("tells the output only at the end of an answer", async () => {
+  const { ask } = await model({ A: [{ text: "hello" }] });
+  const stream = await (await ask(["@@A"])).text();
+  expect([...stream.matchAll(/"output_tokens":(\d+)/g)].map(([, number]) => Number(number))).toEqual([1, inventedUsage(1).output_tokens]);
+});
+
+it("does not call an answer finished that the client did not wait for", async () => {
+  const { started, ask } = await model({ A: [{ hang: true }] });
+  const client = new AbortController();
+  const answer = await ask(["@@A"], client.signal);
+  expect(answer.status).toBe(200);
+  client.abort();
+  await started.close();
+  expect(started.exchanges).toMatchObject([{ status: 200, finished: false }]);
+});
+
+it("never invents the same number twice", () => {
+  const calls = Array.from({ length: 40 }, (_, i) => usageOfCall(inventedUsage(i + 1)));
+  for (const field of ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"] as const) {
+    expect(new Set(calls.map((call) => call[field])).size).toBe(calls.length);
+  }
+});

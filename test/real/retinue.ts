@@ -1,0 +1,43 @@
+/** Runs our own command line on the home that a product left. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { TreeNode, Usage } from "../judge.ts";
+import { sum } from "./usage.ts";
+
+export interface AgentRecord extends TreeNode {
+  schema: string;
+  sessionId: string;
+  usage: { own: Usage; internal: Usage | null };
+  children: AgentRecord[];
+}
+
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const TIMEOUT_MS = 20_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export async function tree(thread: string, home: string): Promise<AgentRecord> {
+  const record = (await retinue(home, "tree", thread)) as AgentRecord;
+  if (record.schema !== "retinue/agent@1") throw new Error(`not an agent record: ${JSON.stringify(record).slice(0, 200)}`);
+  return record;
+}
+
+/** The ids of all threads there are. */
+export async function threads(home: string): Promise<string[]> {
+  return ((await retinue(home, "ls")) as AgentRecord[]).map(({ sessionId }) => sessionId);
+}
+
+async function retinue(home: string, ...args: string[]): Promise<unknown> {
+  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "retinue-data") };
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--json"], { env, timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES });
+  return JSON.parse(stdout);
+}
+
+export function everyone(record: AgentRecord): AgentRecord[] {
+  return [record, ...record.children.flatMap(everyone)];
+}
+
+/** What the tree says was used, by its agents and by the product on its own behalf. */
+export function counted(trees: AgentRecord[]): Usage {
+  return sum(trees.flatMap(everyone).flatMap(({ usage }) => (usage.internal ? [usage.own, usage.internal] : [usage.own])));
+}

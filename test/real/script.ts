@@ -1,0 +1,61 @@
+/**
+ * What the scripted model is told to say. A prompt carries a marker `@@name`; the last one in the conversation names the script, and the
+ * number of answers since then is the step. So the model keeps no state per agent, and agents that are resumed, forked, nested, parallel or
+ * have equal prompts need nothing special.
+ */
+import type { MessagesRequest } from "./wire.ts";
+
+export type Block = { text: string } | { thinking: string } | { tool: string; input: Record<string, unknown> };
+
+/** Seen by a step that decides by what was asked. */
+export interface Asked {
+  /** Counts the requests of a run, so that a text made with it is said only once. */
+  n: number;
+  request: MessagesRequest;
+}
+
+export type Reply =
+  | { blocks: Block[]; afterMs?: number }
+  | { error: { status: number; type: string; message: string } }
+  /** The answer begins and never goes on, until the client hangs up. */
+  | { hang: true };
+
+export type Step = Block | Block[] | Reply | ((asked: Asked) => Block | Block[] | Reply);
+export type Scripts = Record<string, Step[]>;
+
+export interface Position {
+  script: string | null;
+  step: number;
+}
+
+const MARKER = /@@([A-Za-z0-9_-]+)/g;
+
+export function positionOf(request: MessagesRequest): Position {
+  let script: string | null = null;
+  let step = 0;
+  for (const message of request.messages) {
+    if (message.role === "assistant") step += 1;
+    if (message.role !== "user") continue;
+    const marker = textsOf(message.content).flatMap((text) => [...text.matchAll(MARKER)]).at(-1)?.[1];
+    if (marker === undefined) continue;
+    script = marker;
+    step = 0;
+  }
+  return { script, step };
+}
+
+/** The texts people and programs wrote; what tools returned is left out, for it may quote a marker. */
+export function textsOf(content: MessagesRequest["messages"][number]["content"]): string[] {
+  if (typeof content === "string") return [content];
+  return content.flatMap((block) => (block.type === "text" && block.text !== undefined ? [block.text] : []));
+}
+
+export function replyOf(scripts: Scripts, position: Position, asked: Asked): Reply {
+  const steps = position.script === null ? undefined : scripts[position.script];
+  // The product's own small questions (titles, paths of a command) offer no tools and expect some JSON at most.
+  if (!asked.request.tools?.length || !steps) return { blocks: [{ text: '{"title": "scripted"}' }] };
+  const step = steps[Math.min(position.step, steps.length - 1)] ?? { text: "nothing to say" };
+  const said = typeof step === "function" ? step(asked) : step;
+  if (Array.isArray(said)) return { blocks: said };
+  return "blocks" in said || "error" in said || "hang" in said ? said : { blocks: [said] };
+}
