@@ -6,7 +6,7 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { type Kept, openKept } from "../stores/kept.ts";
+import type { Kept } from "../stores/kept.ts";
 import { fileSize, noReads, type ReadCounts, readLines, readWhole, walk } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
 import { Failure } from "./failure.ts";
@@ -65,7 +65,7 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
   const forest = link(observations, {
     now: (options.now ?? Date.now)(),
     liveness: options.liveness ?? processLiveness,
-    manual: manualLinks(options.env),
+    manual: await manualLinks(options.env),
   });
   return { forest, roots, sources, counts, problems: [...problems, ...forest.problems] };
 }
@@ -133,7 +133,9 @@ export function isWholeJson(line: Uint8Array): boolean {
 export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
 
 /** Opens what people decided; made on first use. */
-export function keep(env: Env): Kept {
+export async function keep(env: Env): Promise<Kept> {
+  // Loaded on demand: most commands never need a database.
+  const { openKept } = await import("../stores/kept.ts");
   try {
     return openKept(keptPath(env));
   } catch (error) {
@@ -142,12 +144,14 @@ export function keep(env: Env): Kept {
 }
 
 /** Looking leaves no trace: nothing is created where nobody decided anything yet. */
-function manualLinks(env: Env): readonly ManualLink[] {
+async function manualLinks(env: Env): Promise<readonly ManualLink[]> {
   if (!existsSync(keptPath(env))) return [];
-  const kept = keep(env);
+  const kept = await keep(env);
   try {
     return kept.links();
   } finally {
     kept.close();
   }
 }
+
+export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map((p) => p.name);

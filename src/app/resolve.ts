@@ -5,12 +5,19 @@ import { PROVIDERS } from "../providers/index.ts";
 import { Failure } from "./failure.ts";
 import type { Machine } from "./machine.ts";
 
+/** Finds fault with what can be told wrong before anything is read. */
+export function checkTarget(input: string): void {
+  const target = parseTarget(input, PROVIDERS, () => true);
+  if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
+}
+
 /** Finds the one agent that the words name, or says why there is none. */
 export function resolve(machine: Machine, input: string): LinkedAgent {
   const ids = new Set([...machine.forest.agents.keys()].flatMap((k) => [partsOf(k).thread, partsOf(k).agent ?? ""]));
   const target = parseTarget(input, PROVIDERS, (id) => ids.has(id));
   if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
-  return target.is === "latest" ? latest(machine, target.provider) : named(machine, target);
+  const thread = target.is === "latest" ? latest(machine, target.provider) : named(machine, target);
+  return target.agent === null ? thread : below(machine, thread, target.agent);
 }
 
 function latest(machine: Machine, provider: string | null): LinkedAgent {
@@ -22,19 +29,21 @@ function latest(machine: Machine, provider: string | null): LinkedAgent {
 
 function named(machine: Machine, target: Extract<Target, { is: "named" }>): LinkedAgent {
   const agents = [...machine.forest.agents.values()].filter((a) => target.provider === null || partsOf(a.key).provider === target.provider);
-  const thread = one(fitting(agents.filter(isThread), target.thread, (a) => partsOf(a.key).thread), () => {
+  return one(fitting(agents.filter(isThread), target.thread, (a) => partsOf(a.key).thread), () => {
     const inside = fitting(agents, target.thread, (a) => a.agentId);
     const hint = inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`];
     return nothing(machine, `no thread ${target.thread}`, hint);
   });
-  if (target.agent === null) return thread;
-  const { agent } = target;
-  const below = agents.filter((a) => a.sessionId === thread.sessionId && a.agentId !== null);
+}
+
+function below(machine: Machine, thread: LinkedAgent, id: string): LinkedAgent {
+  const agents = [...machine.forest.agents.values()].filter((a) => a.agentId !== null);
+  const inside = agents.filter((a) => a.sessionId === thread.sessionId && partsOf(a.key).provider === partsOf(thread.key).provider);
   const idsOf = (a: LinkedAgent) => [a.agentId, partsOf(a.key).agent, partsOf(a.key).thread];
-  return one(fittingAny(below, agent, idsOf), () => {
-    const elsewhere = fittingAny(agents.filter((a) => a.agentId !== null), agent, idsOf);
-    if (elsewhere.length > 0) return new Failure("not_found", `${agent} is not an agent of ${thread.uri}`, [`it belongs to another thread: ${list(elsewhere)}`]);
-    return new Failure("not_found", `no agent ${agent} in ${thread.uri}`, [`agents of this thread: ${list(below) || "none"}`, `next: retinue tree ${thread.uri}`]);
+  return one(fittingAny(inside, id, idsOf), () => {
+    const elsewhere = fittingAny(agents, id, idsOf);
+    if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent of ${thread.uri}`, [`it belongs to another thread: ${list(elsewhere)}`]);
+    return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [`agents of this thread: ${list(inside) || "none"}`, `next: retinue tree ${thread.uri}`]);
   });
 }
 

@@ -1,6 +1,15 @@
-import { Command } from "commander";
-import { tree } from "./commands/tree.ts";
-import { openContext } from "./context.ts";
-const program = new Command("retinue");
-program.command("tree").argument("<uri>").option("--json").option("--all").action(async (uri, o) => tree(openContext(o), uri, o));
-await program.parseAsync();
+import { report } from "./failure.ts";
+import { buildProgram, usageFor } from "./program.ts";
+
+// A reader such as `head` may go before we are done; that is its right and no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+const program = buildProgram();
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = report(error, { debug: process.argv.includes("--debug"), usage: usageFor(program, process.argv.slice(2)) });
+}

@@ -176,7 +176,7 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
   if (last === undefined) return null;
   const response = last.keys.at(-1);
   const texts = new Map(records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]));
-  return [...texts.values()].join("\n\n");
+  return [...texts.values()].join("\n");
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {

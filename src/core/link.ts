@@ -33,6 +33,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly verdict: StatusVerdict;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** Last sign of life of the agent or of anybody below it. */
+  readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
   readonly ownBehalf: readonly GatheredAgent[];
 }
@@ -52,6 +54,14 @@ export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
   const agent = forest.agents.get(key);
   if (agent === undefined) throw new Error(`no agent ${key} in the forest`);
   return agent;
+}
+
+/** The agent and everybody below it, parents first. */
+export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
+  const keys = [root];
+  // Grows while it is walked, so that depth costs no stack.
+  for (const key of keys) keys.push(...agentOf(forest, key).children);
+  return keys;
 }
 
 /**
@@ -113,6 +123,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       spawnCall: parentage.spawnCall(key),
       verdict,
       statements,
+      lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
     });

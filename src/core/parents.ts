@@ -21,6 +21,9 @@ export interface ManualLink {
   readonly at: number;
 }
 
+/** The rule behind an agent that only the call for it speaks of. */
+export const UNANSWERED_RULE = "spawn-call";
+
 export type SpawnCall = ObservationOf<"spawn-called">;
 
 export interface Parentage {
@@ -35,13 +38,13 @@ export interface Parentage {
   readonly problems: readonly Problem[];
 }
 
-/** Within one confidence the order of SOURCES decides; then the earlier statement; then its place. */
+/** A person's word, then confidence, then the order of SOURCES; a parent named outright before one found through a call; then the earlier statement; then its place. */
 function stronger(a: ParentEvidence, b: ParentEvidence): number {
   return (
     Number(b.source === "manual") - Number(a.source === "manual") ||
     b.confidence - a.confidence ||
     SOURCES.indexOf(a.source) - SOURCES.indexOf(b.source) ||
-    Number(b.call !== null) - Number(a.call !== null) ||
+    Number(a.call !== null) - Number(b.call !== null) ||
     (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY) ||
     ((a.from ?? "") < (b.from ?? "") ? -1 : 1)
   );
@@ -76,7 +79,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     agents.add(agent);
     unanswered.add(agent);
     const says = `the ${call.tool} call ${nativeCall(call.call)} asks for it, and no record of its own is known`;
-    add(agent, { parent: call.speaker, call: call.call, rule: "spawn-call", source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
+    add(agent, { parent: call.speaker, call: call.call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
   }
   for (const link of manual) {
     if (!agents.has(link.child) || !agents.has(link.parent)) {

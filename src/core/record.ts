@@ -1,7 +1,8 @@
 import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
-import { agentOf, type Forest, type LinkedAgent } from "./link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
+import { UNANSWERED_RULE } from "./parents.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
 
 /** US dollars for one call; null where the model has no known price. */
@@ -9,11 +10,8 @@ export type Price = (call: ModelCall, provider: string) => number | null;
 
 /** The public record of an agent and of everything below it. */
 export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree {
-  const below: AgentKey[] = [root];
-  // Grows while it is walked, so that depth costs no stack.
-  for (const key of below) below.push(...agentOf(forest, key).children);
   const built = new Map<AgentKey, AgentTree>();
-  for (const key of below.reverse()) {
+  for (const key of subtreeOf(forest, root).reverse()) {
     const agent = agentOf(forest, key);
     const children = agent.children.map((child) => built.get(child) as AgentTree);
     built.set(key, { ...recordOf(forest, agent, children, price), children });
@@ -121,6 +119,8 @@ function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, n
   return counts;
 }
 
+/** A spawn that was refused never had a transcript to miss. */
 function missingTranscript(agent: LinkedAgent): string[] {
-  return agent.files.length > 0 || agent.records > 0 ? [] : ["no transcript of its own is known"];
+  const refused = agent.evidence[0]?.rule === UNANSWERED_RULE && (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
+  return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["no transcript of its own is known"];
 }

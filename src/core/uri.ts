@@ -1,6 +1,6 @@
 /** What a person may write to name a thread or an agent, before anybody looks whether it exists. */
 export type Target =
-  | { readonly is: "latest"; readonly provider: string | null }
+  | { readonly is: "latest"; readonly provider: string | null; readonly agent: string | null }
   | { readonly is: "named"; readonly provider: string | null; readonly thread: string; readonly agent: string | null };
 
 /** Says what is wrong in one line and what would be right in another. */
@@ -37,7 +37,7 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   if (parts.some((part) => part === "." || part === "..")) return fault("a URI is not a path: no . and ..");
   if (parts.length > 2) return fault("more than two parts");
   const [thread = "", agent = null] = parts.map(decode);
-  if (thread === "latest" && agent === null) return { is: "latest", provider };
+  if (thread === "latest") return { is: "latest", provider, agent };
   if (provider === "unassigned") return { is: "named", provider, thread, agent };
   const able = schemes.filter((s) => provider === null || s.name === provider);
   const form = able.map((s) => s.idForm).join("; ");

@@ -49,9 +49,12 @@ function bootTime(): number {
 function isOurDomain(domain: string | null): boolean {
   if (domain === null) return true;
   const [system, machine, ...namespace] = domain.split(":");
-  if (system === "linux" && process.platform === "linux") return namespace.join(":") === ownNamespace() && (machine === ownMachine() || ownMachine() === null);
+  if (system === "linux" && process.platform === "linux") return namespace.join(":") === ownNamespace() && (isUnstated(machine) || machine === ownMachine());
   return system === process.platform;
 }
+
+/** Where there is no machine id, or it was taken out, the birth time still tells a foreign pid from ours. */
+const isUnstated = (machine: string | undefined) => machine === undefined || /^0*$/.test(machine) || ownMachine() === null;
 
 function ownNamespace(): string | null {
   try {

@@ -94,7 +94,7 @@ function agentHeader(exchange: Exchange): string | null {
   return exchange.headers["x-claude-code-agent-id"] ?? null;
 }
 
-function sessionOf(exchange: Exchange): string {
+export function sessionOf(exchange: Exchange): string {
   const userId = exchange.request.metadata?.user_id ?? "";
   const session = exchange.headers["x-claude-code-session-id"] ?? /session_(?:id":")?([0-9a-f-]{36})/.exec(userId)?.[1];
   if (session === undefined) throw new Error(`a request without a session: ${userId}`);

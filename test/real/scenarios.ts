@@ -101,7 +101,8 @@ export const scenarios: Scenario[] = [
       A: done("A"),
       LOST: [bash("echo lost"), { hang: true }],
     },
-    endings: { LOST: { status: "shutdown", why: "the CLI ended while it waited for the model" } },
+    // This version leaves no trace of its process: until the records are stale nobody can know that the agent is gone.
+    endings: { LOST: { status: "shutdown", why: "the CLI ended while it waited for the model", untilSeen: "running" } },
   },
   {
     name: "agents that fail, and one that was refused",

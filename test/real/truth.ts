@@ -1,13 +1,13 @@
 /** From the model's log to the truth: who ran under whom, what each cost, how each ended. Nothing here reads the product's files. */
 import type { AgentTruth, OptionalTruth, ThreadTruth, Usage } from "../judge.ts";
-import { blocksOf, type Conversation, firstText, sortByAsker, toolUses } from "./conversations.ts";
+import { blocksOf, type Conversation, firstText, sessionOf, sortByAsker, toolUses } from "./conversations.ts";
 import type { Exchange } from "./model.ts";
 import { textsOf } from "./script.ts";
 import { NO_USAGE, sum, usageOfCall } from "./usage.ts";
 import type { ContentBlock } from "./wire.ts";
 
-/** By script: how it ended, where that is not simply its last answer. */
-export type Endings = Record<string, { status: string; why: string }>;
+/** By script: how it ended, where that is not simply its last answer. `untilSeen`: what may be said as long as nothing shows that end. */
+export type Endings = Record<string, { status: string; why: string; untilSeen?: string }>;
 
 export interface Truth {
   threads: ThreadTruth[];
@@ -29,7 +29,8 @@ export function truthOf(exchanges: readonly Exchange[], endings: Endings = {}): 
   const sessions = [...Map.groupBy(conversations, ({ session }) => session).values()];
   const threads = sessions.map((members) => threadTruth(members, results, endings));
   for (const thread of threads) {
-    thread.optionalAgents = [...copiedAgents(thread, threads, exchanges), ...warmUps.map(() => ({ prompt: "Warmup" }))];
+    const ownWarmUps = warmUps.filter((exchange) => sessionOf(exchange) === thread.root);
+    thread.optionalAgents = [...copiedAgents(thread, threads, exchanges), ...ownWarmUps.map(() => ({ prompt: "Warmup" }))];
   }
   return { threads, recorded: sum([...conversations.map((one) => served(one.exchanges)), served(warmUps)]) };
 }
@@ -108,18 +109,18 @@ function toolResults(exchanges: readonly Exchange[]): Map<string, SpawnCall["res
 
 /** A fork begins as a copy of another thread, so it names agents that ran there; they may be shown in both, but count only there. */
 function copiedAgents(thread: ThreadTruth, threads: ThreadTruth[], exchanges: readonly Exchange[]): OptionalTruth[] {
-  const history = exchanges.filter((exchange) => exchange.headers["x-claude-code-session-id"] === thread.root || exchange.request.metadata?.user_id?.includes(thread.root));
+  const history = exchanges.filter((exchange) => sessionOf(exchange) === thread.root);
   const named = new Set(history.flatMap(({ request }) => toolUses(request.messages.flatMap((message) => blocksOf(message.content))).map(({ id }) => id)));
   const elsewhere = threads.filter((other) => other !== thread).flatMap(({ agents }) => agents);
   return elsewhere.filter(({ toolCallId }) => toolCallId && named.has(toolCallId)).map(({ agentId, toolCallId }) => ({ agentId, toolCallId: toolCallId ?? null }));
 }
 
-function outcome(conversation: Conversation, endings: Endings): Pick<AgentTruth, "status" | "statusWhy"> & Usage {
+function outcome(conversation: Conversation, endings: Endings): Pick<AgentTruth, "status" | "statusWhy" | "accept"> & Usage {
   const script = conversation.exchanges[0]?.script ?? "";
   const stated = endings[script];
   if (!stated && finalText(conversation) === null) throw new Error(`how did ${script} end? the scenario must say`);
-  const { status, why } = stated ?? { status: "completed", why: "its last answer ended the turn" };
-  return { status, statusWhy: why, ...served(conversation.exchanges) };
+  const { status, why, untilSeen } = stated ?? { status: "completed", why: "its last answer ended the turn", untilSeen: undefined };
+  return { status, statusWhy: why, ...(untilSeen && { accept: { status: [untilSeen] } }), ...served(conversation.exchanges) };
 }
 
 function finalText(conversation: Conversation): string | null {

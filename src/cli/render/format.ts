@@ -17,7 +17,7 @@ export function count(n: number): string {
 export function money(usd: number | null): string {
   if (usd === null) return UNKNOWN;
   if (usd === 0) return "$0";
-  return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
+  return usd < 1 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
 export function duration(ms: number | null): string {

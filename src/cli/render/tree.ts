@@ -10,9 +10,10 @@ type Colors = Terminal["colors"];
 export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "colors">, options: { readonly all: boolean }): string {
   const { colors, width } = terminal;
   const rows = [...rowsOf(tree, options.all)];
+  const ids = shortIds(tree);
   const lines = table(
     COLUMNS,
-    rows.map((row) => cellsOf(row, colors)),
+    rows.map((row) => cellsOf(row, ids, colors)),
     width,
     colors.dim,
   );
@@ -70,7 +71,7 @@ function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
   }
 }
 
-function cellsOf(row: Row, colors: Colors): Cell[] {
+function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Cell[] {
   if (row.is === "folded") {
     const sum = row.agents.reduce((total, a) => addUsage(total, a.usage.subtree), NO_USAGE);
     const deeper = row.agents.reduce((n, a) => n + a.counts.descendants, 0);
@@ -81,7 +82,7 @@ function cellsOf(row: Row, colors: Colors): Cell[] {
   const own = agent.usage.own;
   return [
     { text: branch + (agent.parent === null ? "main" : labelOf(agent)) },
-    { text: agent.agentId?.slice(0, 8) ?? "", paint: colors.dim },
+    { text: ids.get(agent.uri) ?? "", paint: colors.dim },
     { text: agent.type ?? "", paint: colors.dim },
     statusCell(agent.status, colors),
     { text: modelName(agent), paint: colors.dim },
@@ -89,6 +90,19 @@ function cellsOf(row: Row, colors: Colors): Cell[] {
     { text: duration(agent.durationMs) },
     ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
   ];
+}
+
+const SHORT_ID = 8;
+
+/** As much of each id as names it within the tree, so that a row can be asked for by what it shows. */
+function shortIds(tree: AgentTree): Map<string, string> {
+  const ids = [...walk(tree)].flatMap((a) => (a.agentId === null ? [] : [{ uri: a.uri, id: a.agentId }])).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const shared = (a: string | undefined, b: string) => {
+    let n = 0;
+    while (a !== undefined && n < a.length && a[n] === b[n]) n += 1;
+    return n;
+  };
+  return new Map(ids.map(({ uri, id }, i) => [uri, id.slice(0, Math.max(SHORT_ID, 1 + shared(ids[i - 1]?.id, id), 1 + shared(ids[i + 1]?.id, id)))]));
 }
 
 const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { text: count(totalTokens(usage)) }, { text: money(usage.costUsd) }];

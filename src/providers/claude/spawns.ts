@@ -67,7 +67,7 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   }
   if (result.isError) {
     const shutdown = row.json.toolDenialKind !== undefined || /^(The user doesn't want|\[Request interrupted|\[Tool call interrupted)/.test(result.text);
-    lifecycle(shutdown ? "shutdown" : "errored", `the result of its call is an error: ${firstLine(result.text)}`);
+    lifecycle(shutdown ? "shutdown" : "errored", `its call failed: ${firstLine(result.text)}`);
     return;
   }
   if (!isSpawn) return;

@@ -171,7 +171,9 @@ export class Transcript implements Parser {
       out.add({ type: "answers", agent: speaker, match: key.promptMatch(session, prompt.text), rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
       if (prompt.text.trim() === "Warmup") out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
     } else if (row.type === "assistant") {
-      out.add({ type: "answers", agent: speaker, match: key.orderMatch(session), rule: "order", source: "inferred", exclusive: true, says: "it began after the call, and its file holds no prompt" });
+      // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
+      if (standAfter(row)?.stands === "open")
+        out.add({ type: "answers", agent: speaker, match: key.orderMatch(session), rule: "order", source: "inferred", exclusive: true, says: "it began after the call, and its file holds no prompt" });
       out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
     }
   }

@@ -1,0 +1,33 @@
+import { type Examination, examine } from "../../app/examine.ts";
+import type { Context } from "../context.ts";
+import { count, plural } from "../render/format.ts";
+
+export async function doctor(context: Context): Promise<void> {
+  const found = examine(await context.machine(), context.env);
+  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
+}
+
+function render(found: Examination, colors: Context["terminal"]["colors"]): string {
+  const paint = { error: colors.red, "data-loss": colors.yellow, info: colors.dim };
+  const roots = found.roots.map((r) => `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${count(r.bytes)}B` : colors.dim("not there")}`);
+  const versions = found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", ");
+  const problems = found.problems.flatMap((p) => [
+    `  ${paint[p.severity](p.severity.padEnd(9))} ${p.code} ×${p.count}: ${p.sentence}`,
+    ...p.examples.map((e) => colors.dim(`              ${e.where}: ${e.detail}`)),
+    ...(p.count > p.examples.length ? [colors.dim(`              … and ${p.count - p.examples.length} more`)] : []),
+  ]);
+  return [
+    colors.bold("Where records were looked for"),
+    ...roots,
+    "",
+    colors.bold("What was found"),
+    `  ${plural(found.threads, "thread")} with ${plural(found.agents, "agent")} below them; ${plural(found.internal, "internal transcript")} of the products themselves`,
+    ...(versions === "" ? [] : [`  written by ${versions}`]),
+    "",
+    colors.bold("What retinue keeps"),
+    `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
+    "",
+    colors.bold("Problems"),
+    ...(problems.length === 0 ? ["  none"] : problems),
+  ].join("\n");
+}

@@ -1,0 +1,33 @@
+import { explain } from "../../app/why.ts";
+import type { Context } from "../context.ts";
+import { oneLine } from "../render/format.ts";
+
+export async function why(context: Context, uri: string): Promise<void> {
+  const { machine, agents } = await context.find(uri);
+  const found = explain(machine.forest, agents[0]);
+  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
+}
+
+function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["colors"]): string {
+  const { status } = found;
+  const lines = [colors.bold(found.uri), ""];
+  if (found.parent === null) {
+    lines.push("parent: none; it is a top-level thread");
+    if (found.forkedFrom !== null) lines.push(`it began as a copy of ${found.forkedFrom}`);
+  } else {
+    lines.push(`parent: ${found.parent}`);
+    for (const e of found.parentEvidence) {
+      const mark = e.decided ? colors.green("→ decided  ") : colors.dim("  also     ");
+      const other = e.parent === found.parent ? "" : `  (says ${e.parent})`;
+      lines.push(`${mark}${e.rule} · ${e.source} · confidence ${e.confidence}${other}`, `             ${oneLine(e.says)}`);
+      if (e.from !== null) lines.push(colors.dim(`             ${e.from}`));
+    }
+  }
+  lines.push("", `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${status.activity}`}`, `${colors.green("→ decided  ")}${oneLine(status.statusReason)}`);
+  for (const s of found.statusEvidence) {
+    lines.push(`${colors.dim("  known    ")}${s.at ?? "no time"} · ${s.source} · ${oneLine(s.says)}`);
+    if (s.from !== null) lines.push(colors.dim(`             ${s.from}`));
+  }
+  return lines.join("\n");
+}
+

@@ -1,0 +1,26 @@
+import { CommanderError } from "commander";
+import { Failure, type FailureCode } from "../app/failure.ts";
+
+const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
+
+/** The one place where an error becomes words on stderr and an exit code. */
+export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
+  if (error instanceof CommanderError) {
+    // Help and version were asked for and are printed already.
+    if (error.exitCode === 0) return 0;
+    say(error.message.replace(/^error: /, ""), [options.usage]);
+    return EXIT.usage;
+  }
+  if (error instanceof Failure) {
+    say(error.message, error.next);
+    if (options.debug && error.cause !== undefined) console.error(error.cause);
+    return EXIT[error.code];
+  }
+  say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
+  if (options.debug) console.error(error);
+  return EXIT.failed;
+}
+
+function say(message: string, next: readonly string[]) {
+  process.stderr.write([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n"));
+}

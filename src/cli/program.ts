@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { Failure } from "../app/failure.ts";
+import { doctor } from "./commands/doctor.ts";
+import { events } from "./commands/events.ts";
+import { link, unlink } from "./commands/links.ts";
+import { type LsOptions, ls } from "./commands/ls.ts";
+import { overview } from "./commands/overview.ts";
+import { type ShowOptions, show } from "./commands/show.ts";
+import { tree } from "./commands/tree.ts";
+import { why } from "./commands/why.ts";
+import { type CommonOptions, type Context, openContext } from "./context.ts";
+import { nearest } from "./nearest.ts";
+
+const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
+
+export function buildProgram(): Command {
+  const program = common(new Command("retinue"))
+    .description("Shows what the agents of your agents did: who asked whom for what, what each did and cost, how it ended.")
+    .version(version(), "-V, --version")
+    .argument("[uri]", URI)
+    .option("-I, --head", "print the YAML frontmatter alone")
+    .option("--full", "all messages, with reasoning, notes and tool results")
+    // Without this the program would eat the options of its commands.
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .allowExcessArguments(false)
+    .showHelpAfterError(false)
+    .action((uri: string | undefined, options: ShowOptions) => {
+      if (uri !== undefined) return show(open(program), checked(uri, program), options);
+      if (options.head === true) throw new Failure("usage", "--head wants to know of what", ["write retinue --head <uri>"]);
+      return overview(open(program));
+    });
+  program.hook("preAction", (_, command) => {
+    if (command !== program && program.opts<ShowOptions>().head === true)
+      throw new Failure("usage", `--head does not go with ${command.name()}`, ["write retinue --head <uri>, or the command without --head"]);
+  });
+
+  common(program.command("ls"))
+    .description("recent top-level threads: status, agents, tokens, cost, title")
+    .option("--provider <name>", "only this product's")
+    .option("--cwd <folder>", "only threads that worked in this folder or below")
+    .option("--since <time>", "only threads active since then: 30m, 2h, 3d, 1w, or a date")
+    .option("--limit <n>", "how many", "20")
+    .option("--running", "only threads that run now")
+    .action((options: LsOptions, command: Command) => ls(open(command), options));
+  common(program.command("tree"))
+    .description("the tree of agents, with own and subtree columns")
+    .argument("<uri>", URI)
+    .option("--all", "fold nothing")
+    .action((uri: string, options: { all?: boolean }, command: Command) => tree(open(command), uri, options));
+  common(program.command("events"))
+    .description("what happened, one JSON line an event")
+    .argument("<uri>", URI)
+    .option("--subtree", "of the agents below as well")
+    .action((uri: string, options: { subtree?: boolean }, command: Command) => events(open(command), uri, options));
+  common(program.command("why"))
+    .description("every piece of evidence for its parent and its status, and which one decided")
+    .argument("<uri>", URI)
+    .action((uri: string, _: object, command: Command) => why(open(command), uri));
+  common(program.command("link"))
+    .description("put an agent under another by hand; wins over every other rule, and is shown as manual")
+    .argument("<child>", URI)
+    .argument("<parent>", URI)
+    .action((child: string, parent: string, _: object, command: Command) => link(open(command), child, parent));
+  common(program.command("unlink"))
+    .description("take a manual link back")
+    .argument("<child>", URI)
+    .action((child: string, _: object, command: Command) => unlink(open(command), child));
+  common(program.command("doctor"))
+    .description("what was found where, what could not be read and why")
+    .action((_: object, command: Command) => doctor(open(command)));
+  return program;
+}
+
+/** How the command that was meant is written. */
+export function usageFor(program: Command, args: readonly string[]): string {
+  const command = program.commands.find((c) => args.includes(c.name()));
+  const words = command === undefined ? "[options] <uri> or <command>" : `${command.name()} ${command.usage()}`;
+  return `usage: retinue ${words} (retinue ${command === undefined ? "" : `${command.name()} `}--help tells more)`;
+}
+
+/** The common options count wherever they stand, before the command or after it. */
+function open(command: Command): Context {
+  const given = [command.opts<CommonOptions>(), command.parent?.opts<CommonOptions>() ?? {}];
+  const any = (name: "json" | "quiet" | "debug") => given.some((options) => options[name] === true);
+  return openContext({ json: any("json"), quiet: any("quiet"), debug: any("debug"), color: given.every((options) => options.color !== false) });
+}
+
+function common(command: Command): Command {
+  return command.option("--json", "print JSON").option("--no-color", "no colours").option("--quiet", "no talk on stderr").option("--debug", "say what was read and how long it took");
+}
+
+/** A bare word that is no URI was most likely meant as a command. */
+function checked(uri: string, program: Command): string {
+  if (!/^[a-z]+$/.test(uri) || uri === "latest") return uri;
+  const names = program.commands.map((c) => c.name());
+  const meant = nearest(uri, names);
+  throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`]);
+}
+
+function version(): string {
+  const file = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
+  return file.version;
+}

@@ -1,0 +1,97 @@
+import type { explain } from "../../app/why.ts";
+import type { AgentTree } from "../../core/agent.ts";
+import type { AgentEvent } from "../../core/event.ts";
+import { totalTokens } from "../../core/usage.ts";
+import { count, duration, money, oneLine, printable } from "./format.ts";
+import { clip } from "./table.ts";
+
+const EXCERPT = 10;
+
+/** A whole thread, oldest first. */
+export function threadMarkdown(tree: AgentTree, events: readonly AgentEvent[], full: boolean): string {
+  const copied = tree.forkedFrom === null ? [] : [`_Begins as a copy of ${tree.forkedFrom}; the copied part is shown there._`, ""];
+  const entries = entriesOf(events, full);
+  return ["# Thread", "", ...summary(tree), "", "## Timeline", "", ...copied, entries.join("\n\n") || "_Nothing was said in it._"].join("\n");
+}
+
+/** One agent, from both sides: what its parent's records say, and what it said itself. */
+export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], why: ReturnType<typeof explain>, full: boolean): string {
+  const entries = entriesOf(events, full);
+  const shown = full ? entries : entries.slice(-EXCERPT);
+  const cut = entries.length - shown.length;
+  return [
+    "# Subagent Thread",
+    "",
+    "## Agent Status Summary",
+    "",
+    ...summary(tree),
+    "",
+    "## Lifecycle (Parent Thread)",
+    "",
+    ...lifecycle(tree, why),
+    "",
+    "## Thread Excerpt (Child Thread)",
+    "",
+    ...(cut > 0 ? [`_The last ${shown.length} of ${entries.length}; --full shows all._`, ""] : []),
+    shown.join("\n\n") || "_No record of its own is known._",
+  ].join("\n");
+}
+
+function summary(tree: AgentTree): string[] {
+  const { own, subtree } = tree.usage;
+  const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
+  const used = (u: typeof own) => `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
+  return [
+    ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${oneLine(tree.statusReason)}`),
+    ...line("Activity", tree.activity),
+    ...line("Task", tree.description === null ? null : oneLine(tree.description)),
+    ...line("Type", tree.type),
+    ...line("Model", tree.model.join(", ")),
+    ...line("Parent", tree.parent),
+    ...(tree.link === null ? [] : tree.link.evidence.map((e, i) => `- ${i === 0 ? "Evidence" : "Also"}: ${oneLine(e)}`)),
+    ...line("Began", tree.startedAt),
+    ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
+    ...line("Own", used(own)),
+    ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
+    ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),
+    ...tree.records.map((r) => `- Transcript: \`${r.path}\``),
+  ];
+}
+
+function lifecycle(tree: AgentTree, why: ReturnType<typeof explain>): string[] {
+  const spawned = tree.link?.toolCallId == null ? [] : [`- \`${tree.startedAt ?? "no time"}\` spawned by call \`${tree.link.toolCallId}\``];
+  const told = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${oneLine(e.says)}`);
+  const all = [...spawned, ...told];
+  return all.length > 0 ? all : ["_The parent's records say nothing of it._"];
+}
+
+const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = { user: "User", assistant: "Assistant", reasoning: "Reasoning", toolCall: "Tool", toolResult: "Tool Result", spawn: "Spawned", compaction: "Compaction", error: "Error", note: "Note" };
+/** Left out unless everything is asked for. */
+const DETAILS: ReadonlySet<AgentEvent["kind"]> = new Set(["reasoning", "note", "status"]);
+
+function entriesOf(events: readonly AgentEvent[], full: boolean): string[] {
+  const shown = events.filter((e) => e.kind !== "status" && (full || (!DETAILS.has(e.kind) && (e.kind !== "toolResult" || e.tool?.isError === true))));
+  return shown.map((event, i) => `### ${i + 1}. ${TITLES[event.kind] ?? event.kind}${event.at === null ? "" : ` · ${event.at}`}\n\n${bodyOf(event, full)}`);
+}
+
+function bodyOf(event: AgentEvent, full: boolean): string {
+  const cut = (text: string) => (full ? printable(text) : clip(oneLine(text), 400));
+  switch (event.kind) {
+    case "toolCall":
+      return `\`${event.tool?.name}\` ${code(cut(JSON.stringify(event.tool?.input ?? null)))}`;
+    case "toolResult":
+      return `${event.tool?.isError ? "**failed** " : ""}${event.tool?.name ?? ""}\n\n${fenced(full ? printable(event.text ?? "") : cut(event.text ?? ""))}`;
+    case "spawn":
+      return `${event.spawn?.uri}${event.text === null ? "" : `: ${oneLine(event.text)}`}`;
+    default:
+      return printable(event.text ?? "");
+  }
+}
+
+const code = (text: string) => (text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``);
+/** A fence longer than any in the text, so that the text cannot end it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}

@@ -1,0 +1,52 @@
+/** Judges what a tree says about each agent beyond numbers: what it was asked, what it is, what it answered. */
+import type { RecordedAgent, RecordedThread } from "./fixtures.ts";
+import type { TreeNode } from "./judge.ts";
+
+export interface SpokenNode extends TreeNode {
+  depth: number;
+  type: string | null;
+  description: string | null;
+  prompt: string | null;
+  result: string | null;
+  background: boolean;
+  children: SpokenNode[];
+}
+
+const FIELDS = {
+  depth: (node) => node.depth,
+  type: (node) => node.type,
+  description: (node) => node.description,
+  prompt: (node) => node.prompt,
+  result: (node) => node.result,
+  background: (node) => node.background,
+  toolCallId: (node) => node.link?.toolCallId ?? null,
+} as const satisfies Record<string, (node: SpokenNode) => unknown>;
+
+/** As sentences; none when they agree. A field that the truth leaves null is not judged. */
+export function wrongWords(thread: RecordedThread, tree: SpokenNode): string[] {
+  const nodes = everyone(tree);
+  return thread.agents.flatMap((agent) => {
+    const node = nodes.find((candidate) => isThatAgent(agent, candidate));
+    if (node === undefined) return [`${agent.agentId}: not in the tree`];
+    return Object.entries(FIELDS).flatMap(([field, read]) => {
+      const [want, got] = [agent[field as keyof typeof FIELDS], read(node)];
+      const isRight = want === null || want === undefined || got === want || isAccepted(agent.accept?.[field], got, want);
+      return isRight ? [] : [`${agent.agentId ?? "root"}: ${field} ${JSON.stringify(got)}, should be ${JSON.stringify(want)}`];
+    });
+  });
+}
+
+export function everyone(node: SpokenNode): SpokenNode[] {
+  return [node, ...node.children.flatMap(everyone)];
+}
+
+function isThatAgent(agent: RecordedAgent, node: SpokenNode): boolean {
+  if (agent.agentIdNative === false) return node.agentId !== null && node.link?.toolCallId === agent.toolCallId;
+  return node.agentId === agent.agentId;
+}
+
+function isAccepted(accept: unknown, got: unknown, want: unknown): boolean {
+  if (accept === "any") return true;
+  if (accept === "contains") return typeof got === "string" && got.includes(String(want));
+  return Array.isArray(accept) && accept.includes(got);
+}
