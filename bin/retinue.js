@@ -4,10 +4,10 @@ var NEEDED = [22, 19];
 var have = process.versions.node.split(".").map(Number);
 
 if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
-  console.error("retinue needs Node.js " + NEEDED.join(".") + " or newer; this is Node.js " + process.versions.node + ".");
+  console.error(`retinue needs Node.js ${NEEDED.join(".")} or newer; this is Node.js ${process.versions.node}.`);
   process.exit(1);
 } else {
-  import("../dist/cli/main.js").catch(function (error) {
+  import("../dist/cli/main.js").catch((error) => {
     if (error.code !== "ERR_MODULE_NOT_FOUND" || String(error.message).indexOf("dist") < 0) throw error;
     console.error("retinue is not built yet: run `npm run build`, or `npm start` from the checkout.");
     process.exit(1);

@@ -49,7 +49,14 @@ function child(tree: TreeNode, index: number): TreeNode {
   return found;
 }
 
-const stranger = (more: Partial<TreeNode> = {}): TreeNode => ({ ...structuredClone(child(ideal(thread()), 0)), agentId: "stranger", link: null, prompt: "", children: [], ...more });
+const stranger = (more: Partial<TreeNode> = {}): TreeNode => ({
+  ...structuredClone(child(ideal(thread()), 0)),
+  agentId: "stranger",
+  link: null,
+  prompt: "",
+  children: [],
+  ...more,
+});
 
 describe("the judge", () => {
   it("passes the ideal tree", () => {
@@ -103,7 +110,8 @@ describe("the judge", () => {
 });
 
 describe("what a truth accepts", () => {
-  const withFirst = (more: Partial<AgentTruth>): ThreadTruth => thread({ agents: [agent(null, null, 1), agent("a", null, 2, more), agent("b", null, 3, { status: "errored" }), agent("leaf", "a", 4)] });
+  const withFirst = (more: Partial<AgentTruth>): ThreadTruth =>
+    thread({ agents: [agent(null, null, 1), agent("a", null, 2, more), agent("b", null, 3, { status: "errored" }), agent("leaf", "a", 4)] });
   const shown = (change: (first: TreeNode) => void): TreeNode => {
     const tree = ideal(thread());
     change(child(tree, 0));

@@ -43,7 +43,12 @@ describe.each(PROVIDERS.map(({ name }) => name))("recordings of %s", (provider) 
       const listed = (await retinueJson(home, ["ls", "--limit", "1000"])) as { sessionId: string; agentId: string | null }[];
       const optional = new Set(threads.filter((thread) => thread.optional).map(({ root }) => root));
       const shown = listed.map(({ sessionId, agentId }) => (agentId === null ? sessionId : `${sessionId}/${agentId}`)).filter((id) => !optional.has(id));
-      expect(shown.sort()).toEqual(threads.filter((thread) => !thread.optional).map(({ root }) => root).sort());
+      expect(shown.sort()).toEqual(
+        threads
+          .filter((thread) => !thread.optional)
+          .map(({ root }) => root)
+          .sort(),
+      );
     });
   });
 });

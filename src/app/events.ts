@@ -1,4 +1,4 @@
-import { type AgentEvent, type EventDraft, EVENT_KINDS } from "../core/event.ts";
+import { type AgentEvent, EVENT_KINDS, type EventDraft } from "../core/event.ts";
 import { type AgentKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Tokens } from "../core/usage.ts";
@@ -10,10 +10,17 @@ export async function readEvents(machine: Machine, keys: readonly AgentKey[]): P
   const wanted = new Set(keys);
   const paths = new Set(keys.flatMap((key) => agentOf(machine.forest, key).files.map((f) => f.path)));
   const drafts: Placed[] = [];
-  for (const path of paths) for await (const draft of draftsOf(machine, path)) if (wanted.has(draft.speaker) && isOwn(machine.forest, draft)) drafts.push(draft);
+  for (const path of paths)
+    for await (const draft of draftsOf(machine, path)) if (wanted.has(draft.speaker) && isOwn(machine.forest, draft)) drafts.push(draft);
   const events = [...spoken(machine.forest, drafts), ...keys.flatMap((key) => derived(machine.forest, agentOf(machine.forest, key)))];
   const kindRank = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
-  events.sort((a, b) => (a.time ?? 0) - (b.time ?? 0) || (a.ref?.line ?? Number.MAX_SAFE_INTEGER) - (b.ref?.line ?? Number.MAX_SAFE_INTEGER) || kindRank(a) - kindRank(b) || (a.id < b.id ? -1 : 1));
+  events.sort(
+    (a, b) =>
+      (a.time ?? 0) - (b.time ?? 0) ||
+      (a.ref?.line ?? Number.MAX_SAFE_INTEGER) - (b.ref?.line ?? Number.MAX_SAFE_INTEGER) ||
+      kindRank(a) - kindRank(b) ||
+      (a.id < b.id ? -1 : 1),
+  );
   const counters = new Map<string, number>();
   return events.map(({ time, ...event }) => {
     const seq = (counters.get(event.uri) ?? 0) + 1;
@@ -55,7 +62,12 @@ function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
       time: draft.at,
       kind: draft.kind,
       text: draft.text,
-      tool: draft.tool && { name: draft.tool.name ?? toolNames.get(draft.tool.call) ?? null, callId: nativeCall(draft.tool.call), input: draft.tool.input, isError: draft.tool.isError },
+      tool: draft.tool && {
+        name: draft.tool.name ?? toolNames.get(draft.tool.call) ?? null,
+        callId: nativeCall(draft.tool.call),
+        input: draft.tool.input,
+        isError: draft.tool.isError,
+      },
       usage,
       spawn: null,
       status: null,
@@ -99,7 +111,15 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
   const { status, statusSource, statusReason } = agent.verdict;
   const time = agent.statements.at(-1)?.at ?? null;
   const last = Math.max(time ?? 0, agent.lastAt ?? 0);
-  const standing: Unnumbered = { ...base, id: `status:${agent.uri}`, at: last === 0 ? null : iso(last), time: last === 0 ? null : last, kind: "status", spawn: null, status: { status, statusSource, statusReason } };
+  const standing: Unnumbered = {
+    ...base,
+    id: `status:${agent.uri}`,
+    at: last === 0 ? null : iso(last),
+    time: last === 0 ? null : last,
+    kind: "status",
+    spawn: null,
+    status: { status, statusSource, statusReason },
+  };
   return [...spawns, standing];
 }
 

@@ -1,20 +1,33 @@
 import { existsSync } from "node:fs";
 import { partsOf } from "../core/ids.ts";
-import { type Problem, PROBLEMS, type ProblemCode, type Severity } from "../core/problem.ts";
+import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core/problem.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { keptPath, type Machine } from "./machine.ts";
 
 export interface Examination {
   readonly home: string;
   readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
-  readonly roots: readonly { readonly provider: string; readonly product: string; readonly path: string; readonly exists: boolean; readonly files: number; readonly bytes: number }[];
+  readonly roots: readonly {
+    readonly provider: string;
+    readonly product: string;
+    readonly path: string;
+    readonly exists: boolean;
+    readonly files: number;
+    readonly bytes: number;
+  }[];
   /** Threads by the version of the product that wrote them last. */
   readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
   readonly threads: number;
   readonly agents: number;
   /** Transcripts of the product's own work that are no agents. */
   readonly internal: number;
-  readonly problems: readonly { readonly code: ProblemCode; readonly severity: Severity; readonly sentence: string; readonly count: number; readonly examples: readonly Problem[] }[];
+  readonly problems: readonly {
+    readonly code: ProblemCode;
+    readonly severity: Severity;
+    readonly sentence: string;
+    readonly count: number;
+    readonly examples: readonly Problem[];
+  }[];
 }
 
 const EXAMPLES = 3;
@@ -31,7 +44,11 @@ export function examine(machine: Machine, env: Env): Examination {
     home: retinueHome(env),
     kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: manual },
     roots: machine.roots.map(({ provider, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
-    versions: [...byVersion.values()].map((list) => ({ provider: partsOf((list[0] as (typeof roots)[0]).key).provider, version: list[0]?.productVersion ?? null, threads: list.length })),
+    versions: [...byVersion.values()].map((list) => ({
+      provider: partsOf((list[0] as (typeof roots)[0]).key).provider,
+      version: list[0]?.productVersion ?? null,
+      threads: list.length,
+    })),
     threads: roots.length,
     agents: forest.agents.size - roots.length,
     internal: roots.reduce((sum, root) => sum + root.ownBehalf.length, 0),

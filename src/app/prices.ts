@@ -20,7 +20,10 @@ function priceOf({ model, tokens, at }: ModelCall, vendor: string | undefined): 
     cache_write_1h_tokens: tokens.cacheWrite1hTokens,
   };
   try {
-    return calcPrice(usage, model, { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) })?.total_price ?? null;
+    return (
+      calcPrice(usage, model, { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) })?.total_price ??
+      null
+    );
   } catch {
     // It throws for numbers that do not add up; an unknown cost is said as unknown.
     return null;

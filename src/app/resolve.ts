@@ -29,11 +29,14 @@ function latest(machine: Machine, provider: string | null): LinkedAgent {
 
 function named(machine: Machine, target: Extract<Target, { is: "named" }>): LinkedAgent {
   const agents = [...machine.forest.agents.values()].filter((a) => target.provider === null || partsOf(a.key).provider === target.provider);
-  return one(fitting(agents.filter(isThread), target.thread, (a) => partsOf(a.key).thread), () => {
-    const inside = fitting(agents, target.thread, (a) => a.agentId);
-    const hint = inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`];
-    return nothing(machine, `no thread ${target.thread}`, hint);
-  });
+  return one(
+    fitting(agents.filter(isThread), target.thread, (a) => partsOf(a.key).thread),
+    () => {
+      const inside = fitting(agents, target.thread, (a) => a.agentId);
+      const hint = inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`];
+      return nothing(machine, `no thread ${target.thread}`, hint);
+    },
+  );
 }
 
 function below(machine: Machine, thread: LinkedAgent, id: string): LinkedAgent {
@@ -43,7 +46,10 @@ function below(machine: Machine, thread: LinkedAgent, id: string): LinkedAgent {
   return one(fittingAny(inside, id, idsOf), () => {
     const elsewhere = fittingAny(agents, id, idsOf);
     if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent of ${thread.uri}`, [`it belongs to another thread: ${list(elsewhere)}`]);
-    return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [`agents of this thread: ${list(inside) || "none"}`, `next: retinue tree ${thread.uri}`]);
+    return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [
+      `agents of this thread: ${list(inside) || "none"}`,
+      `next: retinue tree ${thread.uri}`,
+    ]);
   });
 }
 
@@ -61,7 +67,12 @@ function fittingAny(agents: readonly LinkedAgent[], id: string, idsOf: (a: Linke
 function one(found: readonly LinkedAgent[], none: () => Failure): LinkedAgent {
   const [first, ...more] = found;
   if (first === undefined) throw none();
-  if (more.length > 0) throw new Failure("not_found", `${found.length} fit; write more of the id`, found.slice(0, 10).map((a) => a.uri));
+  if (more.length > 0)
+    throw new Failure(
+      "not_found",
+      `${found.length} fit; write more of the id`,
+      found.slice(0, 10).map((a) => a.uri),
+    );
   return first;
 }
 

@@ -25,10 +25,17 @@ export function explain(forest: Forest, agent: LinkedAgent) {
     status: { status, statusSource, statusReason, activity },
     statusEvidence: [
       ...agent.statements.map((s) => ({ at: iso(s.at), says: `${s.state}: ${s.says}`, source: s.source, from: placeOf(s.id) })),
-      ...(agent.own === null ? [] : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.stands]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
+      ...(agent.own === null
+        ? []
+        : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.stands]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
     ],
   };
 }
 
-const STANDS = { answered: "the last answer is finished", failed: "the last answer is an API error", interrupted: "interrupted by the user", open: "the last answer is not finished" } as const;
+const STANDS = {
+  answered: "the last answer is finished",
+  failed: "the last answer is an API error",
+  interrupted: "interrupted by the user",
+  open: "the last answer is not finished",
+} as const;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -28,7 +28,9 @@ export function openContext(options: CommonOptions): Context {
     const found = await readMachine({ env: process.env, ...(terminal.progress === null ? {} : { onProgress: terminal.progress }) });
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
-      process.stderr.write(`debug: read ${files} files, ${bytes} bytes, ${lines} lines; ${found.forest.agents.size} agents in ${Math.round(performance.now() - began)} ms\n`);
+      process.stderr.write(
+        `debug: read ${files} files, ${bytes} bytes, ${lines} lines; ${found.forest.agents.size} agents in ${Math.round(performance.now() - began)} ms\n`,
+      );
     }
     return found;
   };

@@ -89,7 +89,11 @@ function open(command: Command): Context {
 }
 
 function common(command: Command): Command {
-  return command.option("--json", "print JSON").option("--no-color", "no colours").option("--quiet", "no talk on stderr").option("--debug", "say what was read and how long it took");
+  return command
+    .option("--json", "print JSON")
+    .option("--no-color", "no colours")
+    .option("--quiet", "no talk on stderr")
+    .option("--debug", "say what was read and how long it took");
 }
 
 /** A bare word that is no URI was most likely meant as a command. */
@@ -97,7 +101,9 @@ function checked(uri: string, program: Command): string {
   if (!/^[a-z]+$/.test(uri) || uri === "latest") return uri;
   const names = program.commands.map((c) => c.name());
   const meant = nearest(uri, names);
-  throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`]);
+  throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [
+    meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`,
+  ]);
 }
 
 function version(): string {

@@ -59,7 +59,7 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen") mention(fact.speaker);
+    if (fact.type !== "process-seen" && fact.type !== "file-refused") mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -90,6 +90,8 @@ export function gatherAgents(
       case "lifecycle":
       case "process-seen":
       case "call-aliased":
+      case "call-offers":
+      case "file-refused":
         break;
       default:
         fact satisfies never;
@@ -103,8 +105,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   const records = facts.filter((f) => f.type === "record");
   const calls = mergeCalls(facts.filter((f) => f.type === "model-call"));
   const lastRecord = records.at(-1);
-  const standing = records.findLast((r) => r.stands !== null && r.at !== null);
-  const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null => described.find((d) => d[field] !== undefined)?.[field] ?? null;
+  const standing = records.findLast((r) => r.stands !== null);
+  const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
+    described.find((d) => d[field] !== undefined)?.[field] ?? null;
   const uncounted = calls.filter((c) => !c.counted).length;
   return {
     key,
@@ -125,12 +128,14 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
       ...new Set(described.flatMap((d) => d.warning ?? [])),
       ...(uncounted === 0
         ? []
-        : [`${uncounted} of ${calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`]),
+        : [
+            `${uncounted} of ${calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`,
+          ]),
     ],
     records: records.length,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
-    own: standing === undefined || standing.stands === null ? null : { at: standing.at ?? 0, stands: standing.stands, certain: standing.certain },
+    own: standing === undefined || standing.stands === null ? null : { at: standing.at, stands: standing.stands, certain: standing.certain },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -175,7 +180,9 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
   const last = records.findLast((r) => r.text !== null);
   if (last === undefined) return null;
   const response = last.keys.at(-1);
-  const texts = new Map(records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]));
+  const texts = new Map(
+    records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]),
+  );
   return [...texts.values()].join("\n");
 }
 

@@ -43,10 +43,8 @@ export function partsOf(key: AgentKey): AgentKeyParts {
   const colon = key.indexOf(":");
   const slash = key.indexOf("/", colon);
   const provider = key.slice(0, colon);
-  return slash < 0
-    ? { provider, thread: key.slice(colon + 1), agent: null }
-    : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
+  return slash < 0 ? { provider, thread: key.slice(colon + 1), agent: null } : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
 }
 
-/** The id the provider uses for the call, without our prefix. */
-export const nativeCall = (call: CallKey) => call.slice(call.indexOf(":") + 1);
+/** The id the provider uses for the call, without what we put before it. */
+export const nativeCall = (call: CallKey) => call.slice(Math.max(call.indexOf(":"), call.lastIndexOf("/")) + 1);

@@ -1,7 +1,8 @@
 /** Other people's JSON is unknown until it was looked at: these look, and answer null instead of throwing. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export const asObject = (value: unknown): JsonObject | null => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null);
+export const asObject = (value: unknown): JsonObject | null =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 /** A text that says something. */

@@ -1,6 +1,6 @@
 import type { StatusVerdict } from "./agent.ts";
-import { gatherAgents, type GatheredAgent } from "./gather.ts";
-import { ANONYMOUS, type AgentKey, nativeCall, partsOf, type RecordKey, threadOf } from "./ids.ts";
+import { type GatheredAgent, gatherAgents } from "./gather.ts";
+import { type AgentKey, ANONYMOUS, nativeCall, partsOf, type RecordKey, threadOf } from "./ids.ts";
 import { byTime, type Observation, type ObservationOf, type ProcessMark } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -71,7 +71,7 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const ownership = decideOwnership(all);
-  const facts = all.filter(ownership.isOriginal);
+  const facts = withoutRefused(all.filter(ownership.isOriginal));
   const gathered = gatherAgents(facts, ownership.ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
@@ -133,6 +133,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
   return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+}
+
+/** Takes out what nothing but a refused file's place vouches for; what others say of the agent stays. */
+function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
+  const refused = new Set(facts.flatMap((f) => (f.type === "file-refused" ? [f.agent] : [])));
+  for (const f of facts) if (f.type === "record") refused.delete(f.speaker);
+  return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
 }
 
 function emptyAgent(key: AgentKey): GatheredAgent {
@@ -232,7 +239,8 @@ function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => AgentKey 
 const isAnonymous = (agent: string) => agent.startsWith(ANONYMOUS);
 const stripAnonymous = (agent: string) => (isAnonymous(agent) ? agent.slice(ANONYMOUS.length) : agent);
 
-export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null => info.description ?? call?.description ?? info.name ?? call?.name ?? null;
+export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null =>
+  info.description ?? call?.description ?? info.name ?? call?.name ?? null;
 
 function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
@@ -263,7 +271,12 @@ function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Pla
       const words = `${below} background agent${below === 1 ? "" : "s"}`;
       linked.set(key, {
         ...agent,
-        verdict: { status: "running", statusSource: "inferred", statusReason: `its last answer is finished, but ${words} still run in its live process`, activity: `waits for ${words}` },
+        verdict: {
+          status: "running",
+          statusSource: "inferred",
+          statusReason: `its last answer is finished, but ${words} still run in its live process`,
+          activity: `waits for ${words}`,
+        },
       });
     }
     running.set(key, below + (agent.verdict.status === "running" ? 1 : 0));

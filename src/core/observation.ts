@@ -31,6 +31,8 @@ export type Fact =
   | SpawnCalled
   | CallSpawned
   | CallAliased
+  | CallOffers
+  | FileRefused
   | ParentNamed
   | Answers
   | Lifecycle
@@ -132,6 +134,19 @@ export interface CallAliased {
   readonly call: CallKey;
 }
 
+/** A record says later what the agent of a call will be known by. */
+export interface CallOffers {
+  readonly type: "call-offers";
+  readonly call: CallKey;
+  readonly match: MatchKey;
+}
+
+/** The agent's file is not what its place says. What only that place says of the agent does not count either. */
+export interface FileRefused {
+  readonly type: "file-refused";
+  readonly agent: AgentKey;
+}
+
 /** A record names the parent itself. `confidence` is 1 for a statement, less where it only follows from a place. */
 export interface ParentNamed {
   readonly type: "parent-named";
@@ -186,4 +201,5 @@ export interface ProcessMark {
 }
 
 type Of<T extends Fact["type"]> = Extract<Observation, { type: T }>;
+
 export type { Of as ObservationOf };

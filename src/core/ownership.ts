@@ -30,7 +30,8 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
     for (const [key, claim] of shared) owners.set(key, rival.winner(claim));
   }
   const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
-  const isOriginal = (o: Observation) => o.keys.every((key) => (owners.get(key) ?? o.speaker) === o.speaker);
+  // The last key is the response's, where there is one: all rows of a response go to one owner, whatever the times of single rows suggest.
+  const isOriginal = (o: Observation) => o.keys.slice(-1).every((key) => (owners.get(key) ?? o.speaker) === o.speaker);
   return { isOriginal, ownerOf, copiedFrom: newestCopies(observations, owners) };
 }
 

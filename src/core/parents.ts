@@ -1,4 +1,4 @@
-import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf } from "./ids.ts";
+import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "./ids.ts";
 import { byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 
@@ -11,7 +11,7 @@ export interface ParentEvidence {
   readonly confidence: number;
   readonly says: string;
   readonly at: number | null;
-  /** Where it was read, null for a manual link; breaks ties, so that any order of arrival gives the same tree. */
+  /** Where it was read, null for what no record says; breaks ties, so that any order of arrival gives the same tree. */
   readonly from: ObservationId | null;
 }
 
@@ -68,6 +68,12 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
       if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
     }
   }
+  for (const agent of agents) {
+    // Its key names its thread: if nothing else speaks of a parent, it stands there, and says so.
+    const says = "nothing names its parent; its id belongs to this thread";
+    if (partsOf(agent).agent !== null && !evidence.has(agent))
+      add(agent, { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null });
+  }
   const tied = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
   for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
 
@@ -98,7 +104,10 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   problems.push(...cut.problems);
 
   const callOf = (agent: AgentKey) => evidence.get(agent)?.find((e) => e.call !== null)?.call;
-  const byCall = Map.groupBy([...agents].filter((a) => callOf(a) != null), (a) => callOf(a) as CallKey);
+  const byCall = Map.groupBy(
+    [...agents].filter((a) => callOf(a) != null),
+    (a) => callOf(a) as CallKey,
+  );
   return {
     evidence,
     parents: cut.parents,
@@ -117,10 +126,12 @@ class CallBook {
   readonly #callers = new Map<CallKey, { agent: AgentKey; at: number | null }>();
   readonly #spawns = new Map<CallKey, SpawnCall>();
   readonly #aliases = new Map<CallKey, CallKey>();
+  readonly #offers = new Map<CallKey, Set<MatchKey>>();
 
   constructor(facts: readonly Observation[]) {
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
+      if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
       if (o.type === "record") for (const { call } of o.calls) this.#note(call, o);
       if (o.type === "spawn-called") {
         this.#note(o.call, o);
@@ -139,9 +150,9 @@ class CallBook {
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (call: CallKey): AgentKey | undefined => this.#callers.get(this.resolve(call))?.agent;
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
+  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
-
 
 /**
  * Pairs agents that nothing ties to a call with calls that nothing answers, where both have a key in common.
@@ -164,7 +175,7 @@ function* matchCalls(
   const offers = new Map<MatchKey, SpawnCall[]>();
   for (const call of calls.spawns()) {
     if (tied.has(call.call)) continue;
-    for (const key of call.offers) offers.set(key, [...(offers.get(key) ?? []), call]);
+    for (const key of calls.offersOf(call)) offers.set(key, [...(offers.get(key) ?? []), call]);
   }
   const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
   for (const [child, answers] of seeking) {
@@ -205,7 +216,11 @@ function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>):
 function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>) {
   const choice = new Map<AgentKey, readonly ParentEvidence[]>();
   const problems: Problem[] = [];
-  for (const agent of agents) choice.set(agent, (evidence.get(agent) ?? []).filter((e) => e.parent !== agent));
+  for (const agent of agents)
+    choice.set(
+      agent,
+      (evidence.get(agent) ?? []).filter((e) => e.parent !== agent),
+    );
   for (const agent of [...agents].sort()) {
     if ((evidence.get(agent)?.length ?? 0) > 0 && evidence.get(agent)?.[0]?.parent === agent)
       problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
@@ -222,7 +237,10 @@ function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey
       const names = [...cycle].sort();
       problems.push({ code: "parent-cycle", where: weakest, detail: names.join(" -> ") });
       const inCycle = new Set(cycle);
-      choice.set(weakest, (choice.get(weakest) ?? []).filter((e) => !inCycle.has(e.parent)));
+      choice.set(
+        weakest,
+        (choice.get(weakest) ?? []).filter((e) => !inCycle.has(e.parent)),
+      );
     }
   }
   const parents = new Map([...agents].map((agent) => [agent, choice.get(agent)?.[0]?.parent ?? null]));

@@ -31,7 +31,14 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const endedAt = endOf(agent);
   const isLive = agent.verdict.status === "running";
   const own = usageOf(agent.calls, price, provider);
-  const internal = agent.ownBehalf.length === 0 ? null : usageOf(agent.ownBehalf.flatMap((g) => g.calls), price, provider);
+  const internal =
+    agent.ownBehalf.length === 0
+      ? null
+      : usageOf(
+          agent.ownBehalf.flatMap((g) => g.calls),
+          price,
+          provider,
+        );
   return {
     schema: "retinue/agent@1",
     uri: agent.uri,
@@ -59,7 +66,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     startedAt: iso(startedAt),
     endedAt: iso(endedAt),
     lastActivityAt: iso(agent.lastAt),
-    durationMs: startedAt === null ? null : ((endedAt ?? (isLive ? forest.now : agent.lastAt)) ?? startedAt) - startedAt,
+    durationMs: startedAt === null ? null : (endedAt ?? (isLive ? forest.now : agent.lastAt) ?? startedAt) - startedAt,
     usage: {
       own,
       internal,
@@ -90,7 +97,7 @@ function endOf(agent: LinkedAgent): number | null {
 }
 
 function linkOf(agent: LinkedAgent): LinkRecord | null {
-  const decided = agent.evidence.find((e) => e.parent === agent.parent);
+  const decided = agent.evidence.find((e) => e.parent === agent.parent) ?? agent.evidence[0];
   if (agent.parent === null || decided === undefined) return null;
   const words = (e: typeof decided) => (e.from === null ? e.says : `${e.says} [${e.rule}, ${placeOf(e.from)}]`);
   const call = decided.call ?? agent.evidence.find((e) => e.call !== null && e.parent === agent.parent)?.call ?? null;

@@ -9,7 +9,8 @@ export type ProcessView =
 
 /** The last record of its own that says how an agent stands. */
 export interface OwnStand {
-  readonly at: number;
+  /** Null where the product's records carry no times. */
+  readonly at: number | null;
   readonly stands: Stand;
   readonly certain: boolean;
 }
@@ -38,13 +39,13 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
-  if (end !== null && q.own.at <= (end.at ?? Number.NEGATIVE_INFINITY) + GRACE_MS) {
+  if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + GRACE_MS) {
     // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.
     if (end.state === "completed" && q.own.stands === "failed")
       return verdict("errored", "child_rollout", `its last answer is an API error, although ${end.says}`);
     return ended(end);
   }
-  const revivedSince = last?.state === "revived" && (last.at ?? 0) > q.own.at;
+  const revivedSince = last?.state === "revived" && (last.at ?? 0) > (q.own.at ?? 0);
   return revivedSince ? unfinished(q, last.says) : byOwnRecords(q, q.own);
 }
 

@@ -22,7 +22,6 @@ const RIGHT = "write <provider>://<thread>, <provider>://<thread>/<agent>, a thr
 /** `schemes` are the providers'; ids that a record already uses are always possible, which `exists` tells. */
 export function parseTarget(input: string, schemes: readonly KnownScheme[], exists: (id: string) => boolean): Target | UriFault {
   const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${JSON.stringify(input)}: ${wrong}`, right });
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(input)) return fault("control characters are not part of a URI");
   if (/[?#]/.test(input)) return fault("a URI has no query and no fragment");
   const [scheme, path] = splitScheme(input);
@@ -30,7 +29,10 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   const parts = path.split("/");
   const provider = isAgents ? (parts.shift() ?? "") : scheme;
   if (provider !== null && provider !== "unassigned" && !schemes.some((s) => s.name === provider))
-    return fault(`unknown scheme ${provider === "" ? "(empty)" : provider}`, `known schemes: ${schemes.map((s) => `${s.name}://`).join(", ")}, agents://<provider>/`);
+    return fault(
+      `unknown scheme ${provider === "" ? "(empty)" : provider}`,
+      `known schemes: ${schemes.map((s) => `${s.name}://`).join(", ")}, agents://<provider>/`,
+    );
   // The desktop app writes codex://threads/<id>; the word is no id of anybody's.
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
   if (parts.some((part) => part === "")) return fault("a part is empty");

@@ -40,7 +40,12 @@ export function openKept(path: string): Kept {
         .all(OWNER)
         .map((row) => ({ child: row.child as AgentKey, parent: row.parent as AgentKey, at: Number(row.at) })),
     link: (child, parent, at) => {
-      db.prepare("INSERT INTO link (owner, child, parent, at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parent = excluded.parent, at = excluded.at").run(OWNER, child, parent, at);
+      db.prepare("INSERT INTO link (owner, child, parent, at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parent = excluded.parent, at = excluded.at").run(
+        OWNER,
+        child,
+        parent,
+        at,
+      );
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
     close: () => db.close(),

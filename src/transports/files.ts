@@ -41,7 +41,9 @@ export async function readWhole(path: string, counts: ReadCounts): Promise<Uint8
   return bytes;
 }
 
-export type Line = { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number } | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number };
+export type Line =
+  | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number }
+  | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number };
 
 /** The lines of a file, without their ends. A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete. */
 export async function* readLines(path: string, counts: ReadCounts, whole: (line: Uint8Array) => boolean): AsyncGenerator<readonly Line[]> {

@@ -55,7 +55,13 @@ function byHistory(exchanges: Exchange[]): Conversation[] {
 }
 
 function isRetry(exchange: Exchange, earlier: Exchange | undefined): boolean {
-  return earlier !== undefined && earlier.status !== 200 && earlier.script === exchange.script && earlier.step === exchange.step && sessionOf(earlier) === sessionOf(exchange);
+  return (
+    earlier !== undefined &&
+    earlier.status !== 200 &&
+    earlier.script === exchange.script &&
+    earlier.step === exchange.step &&
+    sessionOf(earlier) === sessionOf(exchange)
+  );
 }
 
 function conversationOf(exchanges: Exchange[]): Conversation {

@@ -9,7 +9,12 @@ async function model(scripts: Scripts) {
   const ask = (texts: string[], signal?: AbortSignal) =>
     fetch(`${started.url}/v1/messages`, {
       method: "POST",
-      body: JSON.stringify({ model: "m", stream: true, tools: [{ name: "Bash" }], messages: texts.map((content, i) => ({ role: i % 2 ? "assistant" : "user", content })) }),
+      body: JSON.stringify({
+        model: "m",
+        stream: true,
+        tools: [{ name: "Bash" }],
+        messages: texts.map((content, i) => ({ role: i % 2 ? "assistant" : "user", content })),
+      }),
       ...(signal ? { signal } : {}),
     });
   return { started, ask };
@@ -23,7 +28,12 @@ it("answers by the last marker and the answers since then", async () => {
     [["Go. @@A", "first", "Now @@B"], "other"],
   ] as const) {
     const stream = await (await ask([...texts])).text();
-    expect(stream.match(/"text_delta","text":"(.*?)"/g)?.join("").replaceAll(/"text_delta","text":"|"/g, "")).toBe(said);
+    expect(
+      stream
+        .match(/"text_delta","text":"(.*?)"/g)
+        ?.join("")
+        .replaceAll(/"text_delta","text":"|"/g, ""),
+    ).toBe(said);
   }
   expect(started.exchanges.map(({ script, step, finished }) => [script, step, finished])).toEqual([
     ["A", 0, true],

@@ -35,7 +35,16 @@ export async function startModel(scripts: Scripts): Promise<Model> {
     answers += 1;
     const content = blocks.map(toContent);
     const stop_reason = content.some((block) => block.type === "tool_use") ? "tool_use" : "end_turn";
-    return { id: newId("msg_01"), type: "message", role: "assistant", model: request.model, content, stop_reason, stop_sequence: null, usage: inventedUsage(answers) };
+    return {
+      id: newId("msg_01"),
+      type: "message",
+      role: "assistant",
+      model: request.model,
+      content,
+      stop_reason,
+      stop_sequence: null,
+      usage: inventedUsage(answers),
+    };
   };
 
   const server = createServer(async (incoming, outgoing) => {

@@ -36,7 +36,9 @@ export function positionOf(request: MessagesRequest): Position {
   for (const message of request.messages) {
     if (message.role === "assistant") step += 1;
     if (message.role !== "user") continue;
-    const marker = textsOf(message.content).flatMap((text) => [...text.matchAll(MARKER)]).at(-1)?.[1];
+    const marker = textsOf(message.content)
+      .flatMap((text) => [...text.matchAll(MARKER)])
+      .at(-1)?.[1];
     if (marker === undefined) continue;
     script = marker;
     step = 0;

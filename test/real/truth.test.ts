@@ -20,14 +20,25 @@ function exchange(script: string, turns: ContentBlock[][], said: ContentBlock[] 
   if (typeof said === "number") return { ...position, headers, request, status: said, answer: null, finished: true };
   answers += 1;
   const stop_reason: Answer["stop_reason"] = said.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
-  const answer: Answer = { id: `msg_${answers}`, type: "message", role: "assistant", model: "m", content: said, stop_reason, stop_sequence: null, usage: inventedUsage(answers) };
+  const answer: Answer = {
+    id: `msg_${answers}`,
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: said,
+    stop_reason,
+    stop_sequence: null,
+    usage: inventedUsage(answers),
+  };
   return { ...position, headers, request, status: 200, answer, finished: true };
 }
 
 const prompt = (script: string): ContentBlock[] => [text(`Do it. @@${script}`)];
 const begin = [text("Begin. @@main")];
 const brief = (exchanges: Exchange[], endings = {}) =>
-  truthOf(exchanges, endings).threads.map(({ agents }) => agents.map(({ agentId, parentAgentId, toolCallId, status, calls }) => ({ agentId, parentAgentId, toolCallId, status, calls })));
+  truthOf(exchanges, endings).threads.map(({ agents }) =>
+    agents.map(({ agentId, parentAgentId, toolCallId, status, calls }) => ({ agentId, parentAgentId, toolCallId, status, calls })),
+  );
 
 it("tells two agents with one prompt apart where no id is sent, by what they reported", () => {
   const spawn = [call("call-1", "S"), call("call-2", "S")];
@@ -71,7 +82,9 @@ it("takes a repeated request that failed for one agent, which must be said to ha
     exchange("F", [prompt("F")], 500),
     exchange("main", [begin, [call("call-1", "F")], [{ ...result("call-1", "Error"), is_error: true }]], [text("Done.")]),
   ];
-  expect(brief(exchanges, { F: { status: "errored", why: "API error" } })[0]?.slice(1)).toEqual([{ agentId: "call-1", parentAgentId: null, toolCallId: "call-1", status: "errored", calls: 0 }]);
+  expect(brief(exchanges, { F: { status: "errored", why: "API error" } })[0]?.slice(1)).toEqual([
+    { agentId: "call-1", parentAgentId: null, toolCallId: "call-1", status: "errored", calls: 0 },
+  ]);
   expect(() => brief(exchanges)).toThrow("how did F end?");
 });
 

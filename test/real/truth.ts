@@ -112,7 +112,9 @@ function copiedAgents(thread: ThreadTruth, threads: ThreadTruth[], exchanges: re
   const history = exchanges.filter((exchange) => sessionOf(exchange) === thread.root);
   const named = new Set(history.flatMap(({ request }) => toolUses(request.messages.flatMap((message) => blocksOf(message.content))).map(({ id }) => id)));
   const elsewhere = threads.filter((other) => other !== thread).flatMap(({ agents }) => agents);
-  return elsewhere.filter(({ toolCallId }) => toolCallId && named.has(toolCallId)).map(({ agentId, toolCallId }) => ({ agentId, toolCallId: toolCallId ?? null }));
+  return elsewhere
+    .filter(({ toolCallId }) => toolCallId && named.has(toolCallId))
+    .map(({ agentId, toolCallId }) => ({ agentId, toolCallId: toolCallId ?? null }));
 }
 
 function outcome(conversation: Conversation, endings: Endings): Pick<AgentTruth, "status" | "statusWhy" | "accept"> & Usage {

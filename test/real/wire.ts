@@ -73,7 +73,10 @@ function pieces(block: ContentBlock): { start: ContentBlock; deltas: Record<stri
   }
   const text = block.text ?? "";
   const half = Math.ceil(text.length / 2);
-  return { start: { type: "text", text: "" }, deltas: [text.slice(0, half), text.slice(half)].filter(Boolean).map((part) => ({ type: "text_delta", text: part })) };
+  return {
+    start: { type: "text", text: "" },
+    deltas: [text.slice(0, half), text.slice(half)].filter(Boolean).map((part) => ({ type: "text_delta", text: part })),
+  };
 }
 
 function event(data: { type: string; [more: string]: unknown }): string {

@@ -7,7 +7,9 @@ export async function link(context: Context, childUri: string, parentUri: string
   const { machine, agents } = await context.find(childUri, parentUri);
   const [child, parent] = agents;
   if (subtreeOf(machine.forest, child.key).includes(parent.key))
-    throw new Failure("failed", `${parent.uri} is ${child.key === parent.key ? "the agent itself" : `below ${child.uri}`}: that would be a circle`, ["next: name a parent outside it"]);
+    throw new Failure("failed", `${parent.uri} is ${child.key === parent.key ? "the agent itself" : `below ${child.uri}`}: that would be a circle`, [
+      "next: name a parent outside it",
+    ]);
   const kept = await keep(context.env);
   try {
     kept.link(child.key, parent.key, Date.now());
@@ -30,7 +32,11 @@ export async function unlink(context: Context, childUri: string): Promise<void> 
   const { forest } = await context.machine();
   const now = agentOf(forest, child.key);
   const parent = now.parent === null ? null : agentOf(forest, now.parent).uri;
-  report(context, { unlinked: now.uri, parent }, `${now.uri} stands ${parent === null ? "on its own" : `under ${parent}`} again, by the evidence of the records`);
+  report(
+    context,
+    { unlinked: now.uri, parent },
+    `${now.uri} stands ${parent === null ? "on its own" : `under ${parent}`} again, by the evidence of the records`,
+  );
 }
 
 function report(context: Context, json: object, words: string) {

@@ -1,11 +1,11 @@
 import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
 import type { Machine } from "../../app/machine.ts";
+import { PROVIDER_NAMES } from "../../app/machine.ts";
 import { type ThreadFilter, threads } from "../../app/threads.ts";
 import type { AgentTree } from "../../core/agent.ts";
 import { withoutChildren } from "../../core/record.ts";
 import { totalTokens } from "../../core/usage.ts";
-import { PROVIDER_NAMES } from "../../app/machine.ts";
 import type { Context } from "../context.ts";
 import { ago, count, money } from "../render/format.ts";
 import { type Column, table } from "../render/table.ts";
@@ -32,7 +32,10 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
 function nothingFound(machine: Machine): Failure {
   const searched = machine.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ");
   const known = machine.forest.roots.length;
-  return new Failure("not_found", known === 0 ? "no threads found" : `none of ${known} threads fits`, [`searched: ${searched}`, known === 0 ? "next: retinue doctor" : "next: retinue ls"]);
+  return new Failure("not_found", known === 0 ? "no threads found" : `none of ${known} threads fits`, [
+    `searched: ${searched}`,
+    known === 0 ? "next: retinue doctor" : "next: retinue ls",
+  ]);
 }
 
 const COLUMNS: readonly Column[] = [
@@ -64,7 +67,8 @@ const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 
 function filterOf(options: LsOptions, now: number): ThreadFilter {
   const limit = Number(options.limit);
-  if (!Number.isInteger(limit) || limit < 1) throw new Failure("usage", `--limit ${options.limit}: not a number of threads`, ["write a whole number from 1, such as --limit 50"]);
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new Failure("usage", `--limit ${options.limit}: not a number of threads`, ["write a whole number from 1, such as --limit 50"]);
   if (options.provider !== undefined && !PROVIDER_NAMES.includes(options.provider))
     throw new Failure("usage", `--provider ${options.provider}: no such provider`, [`known providers: ${PROVIDER_NAMES.join(", ")}`]);
   return {

@@ -23,11 +23,14 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
       if (e.from !== null) lines.push(colors.dim(`             ${e.from}`));
     }
   }
-  lines.push("", `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${status.activity}`}`, `${colors.green("→ decided  ")}${oneLine(status.statusReason)}`);
+  lines.push(
+    "",
+    `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${status.activity}`}`,
+    `${colors.green("→ decided  ")}${oneLine(status.statusReason)}`,
+  );
   for (const s of found.statusEvidence) {
     lines.push(`${colors.dim("  known    ")}${s.at ?? "no time"} · ${s.source} · ${oneLine(s.says)}`);
     if (s.from !== null) lines.push(colors.dim(`             ${s.from}`));
   }
   return lines.join("\n");
 }
-

@@ -5,7 +5,8 @@ import { walk } from "./tree.ts";
 /** The head of a thread or an agent, as other tools read it. Keys and their order are part of the contract. */
 export function headOf(tree: AgentTree, options: { readonly subagents: boolean }): Record<string, unknown> {
   const common = { uri: tree.uri, thread_source: sourceOf(tree), provider: tree.provider, session_id: tree.sessionId };
-  if (tree.agentId !== null) return { ...common, mode: "subagent", agent_id: tree.agentId, parent: tree.parent, status: tree.status, status_source: tree.statusSource };
+  if (tree.agentId !== null)
+    return { ...common, mode: "subagent", agent_id: tree.agentId, parent: tree.parent, status: tree.status, status_source: tree.statusSource };
   const below = [...walk(tree)].slice(1);
   return { ...common, mode: "thread", ...(options.subagents ? { subagents: below.map(subagent) } : {}) };
 }

@@ -40,7 +40,8 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
-  const used = (u: typeof own) => `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
+  const used = (u: typeof own) =>
+    `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
   return [
     ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${oneLine(tree.statusReason)}`),
     ...line("Activity", tree.activity),
@@ -65,7 +66,17 @@ function lifecycle(tree: AgentTree, why: ReturnType<typeof explain>): string[] {
   return all.length > 0 ? all : ["_The parent's records say nothing of it._"];
 }
 
-const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = { user: "User", assistant: "Assistant", reasoning: "Reasoning", toolCall: "Tool", toolResult: "Tool Result", spawn: "Spawned", compaction: "Compaction", error: "Error", note: "Note" };
+const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = {
+  user: "User",
+  assistant: "Assistant",
+  reasoning: "Reasoning",
+  toolCall: "Tool",
+  toolResult: "Tool Result",
+  spawn: "Spawned",
+  compaction: "Compaction",
+  error: "Error",
+  note: "Note",
+};
 /** Left out unless everything is asked for. */
 const DETAILS: ReadonlySet<AgentEvent["kind"]> = new Set(["reasoning", "note", "status"]);
 

@@ -21,7 +21,7 @@ const MIN_FLEX = 16;
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
   const natural = columns.map((column, i) => Math.max(cells(column.title), ...rows.map((row) => cells(row[i]?.text ?? ""))));
   const used = columns.map((_, i) => rows.some((row) => (row[i]?.text ?? "") !== "") || columns[i]?.flex === true);
-  const kept = fit(columns, natural, used, width);
+  const kept = squeeze(columns, natural, used, width);
   const line = (texts: readonly Cell[]) =>
     kept
       .map(({ index, size }, place) => {
@@ -37,7 +37,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
   return [line(columns.map((c) => ({ text: c.title, paint: head }))), ...rows.map(line)];
 }
 
-function fit(columns: readonly Column[], natural: readonly number[], used: readonly boolean[], width: number | null): { index: number; size: number }[] {
+function squeeze(columns: readonly Column[], natural: readonly number[], used: readonly boolean[], width: number | null): { index: number; size: number }[] {
   let kept = columns.map((_, index) => index).filter((index) => used[index]);
   const total = () => kept.reduce((sum, i) => sum + (natural[i] ?? 0), 0) + GAP.length * (kept.length - 1);
   const flex = columns.findIndex((c) => c.flex);
@@ -50,7 +50,10 @@ function fit(columns: readonly Column[], natural: readonly number[], used: reado
     }
   }
   const over = width === null ? 0 : Math.max(0, total() - width);
-  return kept.map((index) => ({ index, size: index === flex ? Math.max(Math.min(MIN_FLEX, natural[index] ?? 0), (natural[index] ?? 0) - over) : (natural[index] ?? 0) }));
+  return kept.map((index) => ({
+    index,
+    size: index === flex ? Math.max(Math.min(MIN_FLEX, natural[index] ?? 0), (natural[index] ?? 0) - over) : (natural[index] ?? 0),
+  }));
 }
 
 /** Terminal cells a text takes: wide characters take two, marks and joiners none. */

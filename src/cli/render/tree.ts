@@ -17,14 +17,14 @@ export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "
     width,
     colors.dim,
   );
-  const fit = (line: string) => (width === null ? line : clip(line, width));
+  const toWidth = (line: string) => (width === null ? line : clip(line, width));
   const folded = rows.some((row) => row.is === "folded");
   return [
-    colors.bold(fit(`${tree.uri}  ${labelOf(tree)}`)),
-    fit(summaryOf(tree)),
+    colors.bold(toWidth(`${tree.uri}  ${labelOf(tree)}`)),
+    toWidth(summaryOf(tree)),
     "",
     ...lines,
-    ...notes(tree, fit, colors),
+    ...notes(tree, toWidth, colors),
     ...(folded ? ["", colors.dim("some rows are folded; --all shows every agent")] : []),
   ].join("\n");
 }
@@ -76,7 +76,15 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
     const sum = row.agents.reduce((total, a) => addUsage(total, a.usage.subtree), NO_USAGE);
     const deeper = row.agents.reduce((n, a) => n + a.counts.descendants, 0);
     const words = `${row.branch}… ${plural(row.agents.length, "more agent")}${deeper === 0 ? "" : ` and ${deeper} below`}`;
-    return [{ text: words, paint: colors.dim }, { text: "" }, { text: "" }, statusCell("completed", colors), { text: "" }, ...Array<Cell>(4).fill({ text: "" }), ...usageCells(sum)];
+    return [
+      { text: words, paint: colors.dim },
+      { text: "" },
+      { text: "" },
+      statusCell("completed", colors),
+      { text: "" },
+      ...Array<Cell>(4).fill({ text: "" }),
+      ...usageCells(sum),
+    ];
   }
   const { agent, branch } = row;
   const own = agent.usage.own;
@@ -110,7 +118,14 @@ const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { t
 const SYMBOLS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
 
 function paintStatus(status: Status, colors: Colors): (text: string) => string {
-  const paints = { pendingInit: colors.cyan, running: colors.cyan, completed: colors.green, errored: colors.red, shutdown: colors.yellow, notFound: colors.magenta };
+  const paints = {
+    pendingInit: colors.cyan,
+    running: colors.cyan,
+    completed: colors.green,
+    errored: colors.red,
+    shutdown: colors.yellow,
+    notFound: colors.magenta,
+  };
   return paints[status];
 }
 
@@ -136,13 +151,20 @@ function summaryOf(tree: AgentTree): string {
   const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
   const state = tree.activity === null ? tree.status : `${tree.status}: ${tree.activity}`;
-  return [state, agents, plural(usage.subtree.calls, "model call"), tokens, usage.subtree.costUsd === null ? "cost unknown" : money(usage.subtree.costUsd), duration(tree.durationMs)].join(" · ");
+  return [
+    state,
+    agents,
+    plural(usage.subtree.calls, "model call"),
+    tokens,
+    usage.subtree.costUsd === null ? "cost unknown" : money(usage.subtree.costUsd),
+    duration(tree.durationMs),
+  ].join(" · ");
 }
 
 const MAX_NOTES = 10;
 
 /** Below the table: why agents did not complete, what running ones do, and what is not known. */
-function* notes(tree: AgentTree, fit: (line: string) => string, colors: Colors): Generator<string> {
+function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colors): Generator<string> {
   const found = [...walk(tree)].flatMap((agent) => {
     const name = agent.parent === null ? "main" : labelOf(agent);
     const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
@@ -151,7 +173,7 @@ function* notes(tree: AgentTree, fit: (line: string) => string, colors: Colors):
   });
   if (found.length === 0) return;
   yield "";
-  for (const { line, paint } of found.slice(0, MAX_NOTES)) yield paint(fit(line));
+  for (const { line, paint } of found.slice(0, MAX_NOTES)) yield paint(toWidth(line));
   if (found.length > MAX_NOTES) yield colors.dim(`… and ${found.length - MAX_NOTES} more notes; --json has them all`);
 }
 

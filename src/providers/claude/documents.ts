@@ -42,13 +42,24 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
     () => agent,
     (meta, out) => {
       out.add({ type: "agent-described", agent, ...described(meta) });
-      const named = (parent: AgentKey, rule: string, says: string) => out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
+      const named = (parent: AgentKey, rule: string, says: string) =>
+        out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
       const parent = asWords(meta.parentAgentId);
       if (parent !== null) named(key.agent(session, parent), "meta.parentAgentId", `its meta file names agent ${parent} as its parent`);
-      else if (meta.spawnDepth === 1 || meta.spawnDepth === 0) named(key.thread(session), "meta.spawnDepth", `its meta file says depth ${meta.spawnDepth} and names no parent agent`);
+      else if (meta.spawnDepth === 1 || meta.spawnDepth === 0)
+        named(key.thread(session), "meta.spawnDepth", `its meta file says depth ${meta.spawnDepth} and names no parent agent`);
       const call = asWords(meta.toolUseId);
-      if (call !== null) out.add({ type: "call-spawned", call: key.call(call), child: agent, rule: "meta.toolUseId", source: "protocol", says: `its meta file names call ${call}` });
-      if (meta.finished === true) out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "its meta file says finished", result: null });
+      if (call !== null)
+        out.add({
+          type: "call-spawned",
+          call: key.call(session, call),
+          child: agent,
+          rule: "meta.toolUseId",
+          source: "protocol",
+          says: `its meta file names call ${call}`,
+        });
+      if (meta.finished === true)
+        out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "its meta file says finished", result: null });
     },
   );
 }
@@ -79,8 +90,23 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
       if (entry.type === "started") {
         const label = asWords(entry.label);
         out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
-        out.add({ type: "parent-named", child: agent, parent: key.thread(session), rule: "workflow journal", source: "inferred", confidence: 0.5, says: `the journal of run ${run} lists it` });
-        out.add({ type: "call-spawned", call: key.run(run), child: agent, rule: "workflow journal", source: "parent_rollout", says: `the journal of run ${run} started it` });
+        out.add({
+          type: "parent-named",
+          child: agent,
+          parent: key.thread(session),
+          rule: "workflow journal",
+          source: "inferred",
+          confidence: 0.5,
+          says: `the journal of run ${run} lists it`,
+        });
+        out.add({
+          type: "call-spawned",
+          call: key.run(run),
+          child: agent,
+          rule: "workflow journal",
+          source: "parent_rollout",
+          says: `the journal of run ${run} started it`,
+        });
       }
       if (entry.type === "result") {
         const result = typeof entry.result === "string" ? entry.result : JSON.stringify(entry.result ?? null);
@@ -90,7 +116,14 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
   );
 }
 
-const WORKFLOW_STATES: Readonly<Record<string, LifecycleState>> = { done: "completed", failed: "errored", error: "errored", killed: "shutdown", stopped: "shutdown", cancelled: "shutdown" };
+const WORKFLOW_STATES: Readonly<Record<string, LifecycleState>> = {
+  done: "completed",
+  failed: "errored",
+  error: "errored",
+  killed: "shutdown",
+  stopped: "shutdown",
+  cancelled: "shutdown",
+};
 
 /** `workflows/wf_….json`, written when the run ends. */
 export function workflowSummary(session: string, file: SourceFile): Parser {

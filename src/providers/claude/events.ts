@@ -6,15 +6,15 @@ import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
 
 /** A record as people want to read it: one event for each thing said or done in it. */
-export function eventsOf(row: Row, speaker: AgentKey): EventDraft[] {
-  const base = { speaker, keys: keysOf(row), at: row.at, tool: null, response: responseOf(row) };
+export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDraft[] {
+  const base = { speaker, keys: keysOf(row, session), at: row.at, tool: null, response: responseOf(row, session) };
   const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text === "" ? [] : [{ ...base, kind, text }]);
   switch (row.type) {
     case "assistant":
       if (row.json.isApiErrorMessage === true) return one("error", textOf(row));
-      return base.response === null ? [] : blocksOf(row, base);
+      return base.response === null ? [] : blocksOf(row, session, base);
     case "user":
-      return row.blocks.some((b) => b.is === "tool-result") ? blocksOf(row, base) : userText(row, one);
+      return row.blocks.some((b) => b.is === "tool-result") ? blocksOf(row, session, base) : userText(row, one);
     case "attachment":
       return one("note", asWords(asObject(row.json.attachment)?.prompt));
     case "system":
@@ -26,7 +26,7 @@ export function eventsOf(row: Row, speaker: AgentKey): EventDraft[] {
   }
 }
 
-function blocksOf(row: Row, base: Omit<EventDraft, "kind" | "text">): EventDraft[] {
+function blocksOf(row: Row, session: string, base: Omit<EventDraft, "kind" | "text">): EventDraft[] {
   return row.blocks.flatMap((block): EventDraft[] => {
     switch (block.is) {
       case "text":
@@ -34,9 +34,11 @@ function blocksOf(row: Row, base: Omit<EventDraft, "kind" | "text">): EventDraft
       case "thinking":
         return block.text === "" ? [] : [{ ...base, kind: "reasoning", text: block.text }];
       case "tool-use":
-        return [{ ...base, kind: "toolCall", text: null, tool: { name: block.name, call: key.call(block.id), input: block.input, isError: false } }];
+        return [{ ...base, kind: "toolCall", text: null, tool: { name: block.name, call: key.call(session, block.id), input: block.input, isError: false } }];
       case "tool-result":
-        return [{ ...base, kind: "toolResult", text: block.text, tool: { name: null, call: key.call(block.id), input: null, isError: block.isError } }];
+        return [
+          { ...base, kind: "toolResult", text: block.text, tool: { name: null, call: key.call(session, block.id), input: null, isError: block.isError } },
+        ];
       case "other":
         return [];
       default:

@@ -24,7 +24,7 @@ export const claude: Provider = {
       case "thread":
         return of("lines", (file: SourceFile) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file));
       case "agent":
-        return of("lines", (file) => new Transcript({ session: found.thread, fallback: null, agent: found.agent, run: found.run }, file));
+        return of("lines", (file) => new Transcript({ session: found.thread, fallback: found.folder, agent: found.agent, run: found.run }, file));
       case "agent-meta":
         return of("document", (file) => agentMeta(found.thread, found.agent, file));
       case "journal":

@@ -3,7 +3,7 @@ export type ClaudeFile =
   /** A thread's own transcript. `thread` is null where the file name is no session id: then its records say. */
   | { readonly is: "thread"; readonly thread: string | null; readonly stem: string }
   /** Up to 2.1.1 agent files lay beside the thread's; their records say which thread that is. */
-  | { readonly is: "agent"; readonly thread: string | null; readonly agent: string; readonly run: string | null }
+  | { readonly is: "agent"; readonly thread: string | null; readonly folder: string | null; readonly agent: string; readonly run: string | null }
   | { readonly is: "agent-meta"; readonly thread: string; readonly agent: string }
   | { readonly is: "journal"; readonly thread: string; readonly run: string }
   | { readonly is: "workflow"; readonly thread: string; readonly run: string }
@@ -21,14 +21,18 @@ export function locate(path: string): ClaudeFile | null {
   if (parts.length === 3) {
     if (!first.endsWith(".jsonl")) return null;
     const stem = first.slice(0, -".jsonl".length);
-    if (stem.startsWith("agent-")) return { is: "agent", thread: null, agent: stem.slice("agent-".length), run: null };
+    if (stem.startsWith("agent-")) return { is: "agent", thread: null, folder: null, agent: stem.slice("agent-".length), run: null };
     return { is: "thread", thread: isSessionId(stem) ? stem : null, stem };
   }
-  if (second === "workflows" && deeper.length === 1 && /^wf_.*\.json$/.test(name)) return { is: "workflow", thread: first, run: name.slice(0, -".json".length) };
+  // Whoever copies transcripts about gives the folders other names; then only the records know the thread.
+  const thread = isSessionId(first) ? first : null;
+  if (second === "workflows" && thread !== null && deeper.length === 1 && /^wf_.*\.json$/.test(name))
+    return { is: "workflow", thread, run: name.slice(0, -".json".length) };
   if (second !== "subagents") return null;
   const run = deeper[0] === "workflows" && deeper.length === 3 ? (deeper[1] ?? null) : null;
-  if (name === "journal.jsonl" && run !== null) return { is: "journal", thread: first, run };
+  if (name === "journal.jsonl" && run !== null && thread !== null) return { is: "journal", thread, run };
   const agent = /^agent-(.+?)(\.meta\.json|\.jsonl)$/.exec(name);
   if (agent?.[1] === undefined) return null;
-  return agent[2] === ".jsonl" ? { is: "agent", thread: first, agent: agent[1], run } : { is: "agent-meta", thread: first, agent: agent[1] };
+  if (agent[2] === ".jsonl") return { is: "agent", thread, folder: first, agent: agent[1], run };
+  return thread === null ? null : { is: "agent-meta", thread, agent: agent[1] };
 }

@@ -20,7 +20,9 @@ export function* notificationsIn(text: string): Generator<Notification> {
     const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim() ?? null;
     const tasks = [...body.matchAll(/<task-id>([^<]*)<\/task-id>/g)].flatMap(([, id]) => id?.trim() || []);
     const summary = field("summary") ?? "";
-    const result = body.includes("<result>") ? body.slice(body.indexOf("<result>") + 8, Math.max(body.lastIndexOf("</result>"), body.indexOf("<result>") + 8)) : null;
+    const result = body.includes("<result>")
+      ? body.slice(body.indexOf("<result>") + 8, Math.max(body.lastIndexOf("</result>"), body.indexOf("<result>") + 8))
+      : null;
     yield {
       tasks,
       toolUse: field("tool-use-id"),

@@ -28,7 +28,13 @@ export function readUserText(text: string): UserText {
   return { is: "prompt", text: unframe(text) };
 }
 
-function unframe(text: string): string {
+/** Context that editors and the CLI put in front of what was typed. */
+const CONTEXT = /^\s*<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>[\s\S]*?<\/\1>/;
+
+function unframe(framed: string): string {
+  let text = framed;
+  for (let rest = text.replace(CONTEXT, ""); rest !== text; rest = text.replace(CONTEXT, "")) text = rest;
+  if (text.trim() === "") return framed;
   const mate = /^\s*<teammate-message\b[^>]*>\s*([\s\S]*?)\s*<\/teammate-message>\s*$/.exec(text)?.[1];
   if (mate !== undefined) return mate;
   if (text.startsWith("[Workflow harness")) {

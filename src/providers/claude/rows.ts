@@ -82,16 +82,16 @@ export const textOf = (row: Row) =>
 export const isSynthetic = (row: Row) => row.message?.model === "<synthetic>" || row.json.isApiErrorMessage === true;
 
 /** The model response an assistant row is a part of. */
-export function responseOf(row: Row): RecordKey | null {
+export function responseOf(row: Row, session: string): RecordKey | null {
   if (row.type !== "assistant" || isSynthetic(row)) return null;
   const id = asWords(row.message?.id) ?? asWords(row.json.requestId) ?? row.uuid;
-  return id === null ? null : key.record(id);
+  return id === null ? null : key.record(session, id);
 }
 
 /** The record's ids: its own, and its response's last. */
-export function keysOf(row: Row): readonly RecordKey[] {
-  const response = responseOf(row);
-  const own = row.uuid === null ? [] : [key.record(row.uuid)];
+export function keysOf(row: Row, session: string): readonly RecordKey[] {
+  const response = responseOf(row, session);
+  const own = row.uuid === null ? [] : [key.record(session, row.uuid)];
   return response === null || own[0] === response ? own : [...own, response];
 }
 
@@ -111,5 +111,8 @@ export function tokensOf(row: Row): Tokens {
 
 /** Characters the row holds of what the model wrote. */
 export function writtenChars(row: Row): number {
-  return row.blocks.reduce((sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (JSON.stringify(b.input)?.length ?? 0) : 0), 0);
+  return row.blocks.reduce(
+    (sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (JSON.stringify(b.input)?.length ?? 0) : 0),
+    0,
+  );
 }

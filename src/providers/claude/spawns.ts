@@ -1,5 +1,4 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
 import type { LifecycleState, SpawnCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
@@ -23,7 +22,7 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
   const mate = name !== null && team !== null ? [key.mateMatch(name, team)] : [];
   return {
     type: "spawn-called",
-    call: key.call(use.id),
+    call: key.call(session, use.id),
     tool: use.name,
     makes,
     prompt,
@@ -36,17 +35,25 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
 
 /** What a tool result says about an agent: which one the call made, and how it began or ended. */
 export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, isSpawn: boolean): void {
-  const call = key.call(result.id);
+  const call = key.call(session, result.id);
   const told = asObject(row.json.toolUseResult);
   const child = asWords(told?.agentId);
   const status = asText(told?.status);
-  const spawned = (id: string, rule: string, says: string) => out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
+  const spawned = (id: string, rule: string, says: string) =>
+    out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
   const lifecycle = (state: LifecycleState, says: string, words: string | null = null) =>
     out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: words });
 
   const revived = asWords(told?.resumedAgentId) ?? asWords(told?.revivedAgentId);
   if (revived !== null) {
-    out.add({ type: "lifecycle", of: key.agent(session, revived), state: "revived", source: "parent_rollout", says: "a message from its parent set it to work again", result: null });
+    out.add({
+      type: "lifecycle",
+      of: key.agent(session, revived),
+      state: "revived",
+      source: "parent_rollout",
+      says: "a message from its parent set it to work again",
+      result: null,
+    });
     return;
   }
   const runId = asWords(told?.runId);
@@ -62,6 +69,8 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
     return;
   }
   if (told !== null && status === "teammate_spawned") {
+    const [name, team] = [asWords(told.name), asWords(told.team_name)];
+    if (name !== null && team !== null) out.add({ type: "call-offers", call, match: key.mateMatch(name, team) });
     lifecycle("launched", "the result of its call says teammate_spawned");
     return;
   }
@@ -97,12 +106,27 @@ const firstLine = (text: string) => (text.length > 160 ? `${text.slice(0, 160)}â
 
 /** The ends of background agents, wherever a text carries them. */
 export function readNotifications(out: FindingsOf, text: string, session: string): void {
-  for (const note of notificationsIn(text)) for (const task of note.tasks) readNotification(out, note, key.agent(session, task), task);
+  for (const note of notificationsIn(text)) for (const task of note.tasks) readNotification(out, note, task, session);
 }
 
-function readNotification(out: FindingsOf, note: Notification, agent: AgentKey, task: string) {
+function readNotification(out: FindingsOf, note: Notification, task: string, session: string) {
+  const agent = key.agent(session, task);
   if (note.isAgent && note.toolUse !== null)
-    out.add({ type: "call-spawned", call: key.call(note.toolUse), child: agent, rule: "task-notification", source: "parent_rollout", says: `a notification names the call and agent ${task}` });
+    out.add({
+      type: "call-spawned",
+      call: key.call(session, note.toolUse),
+      child: agent,
+      rule: "task-notification",
+      source: "parent_rollout",
+      says: `a notification names the call and agent ${task}`,
+    });
   if (note.state !== null)
-    out.add({ type: "lifecycle", of: agent, state: note.state, source: "parent_rollout", says: `a notification to its parent says ${JSON.stringify(firstLine(note.summary))}`, result: note.result });
+    out.add({
+      type: "lifecycle",
+      of: agent,
+      state: note.state,
+      source: "parent_rollout",
+      says: `a notification to its parent says ${JSON.stringify(firstLine(note.summary))}`,
+      result: note.result,
+    });
 }

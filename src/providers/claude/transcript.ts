@@ -3,11 +3,12 @@ import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
 import type { AgentDescribed } from "../../core/observation.ts";
+import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { eventsOf } from "./events.ts";
 import * as key from "./keys.ts";
 import { readUserText } from "./prompt.ts";
-import { type Row, isSynthetic, keysOf, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
+import { isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 import { standAfter } from "./stand.ts";
 
@@ -73,14 +74,15 @@ export class Transcript implements Parser {
     const json = asObject(parsed.value);
     if (json === null) return problemAt(this.#file.path, line, "record-malformed", "not an object");
     const row = readRow(json);
-    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type)) return problemAt(this.#file.path, line, "record-unknown", row.type === "" ? "no type" : row.type);
+    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type))
+      return problemAt(this.#file.path, line, "record-unknown", row.type === "" ? "no type" : row.type);
 
     const refusal = this.#refusal(row, line);
     if (refusal !== null) return refusal;
     this.#session ??= row.sessionId ?? this.#of.fallback;
     const speaker = this.#speakerOf(row);
     this.#last = { line, row, speaker };
-    const out = new FindingsOf({ path: this.#file.path, line, at: row.at, speaker, keys: keysOf(row) });
+    const out = new FindingsOf({ path: this.#file.path, line, at: row.at, speaker, keys: keysOf(row, this.#session ?? "") });
     this.#introduce(out, row, speaker);
     if (CONVERSATION.has(row.type)) this.#readConversation(out, row, speaker);
     else this.#readBookkeeping(out, row);
@@ -89,21 +91,29 @@ export class Transcript implements Parser {
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker) : [];
+    return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker, this.#session ?? "") : [];
   }
 
   /** An agent's file must say that it is one, and of this thread. */
   #refusal(row: Row, line: number): Findings | null {
     if (this.#of.agent === null || this.#started || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
     if (row.isSidechain !== true) {
-      this.#refused = true;
-      return problemAt(this.#file.path, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+      return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
     }
     if (this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session) {
-      this.#refused = true;
-      return problemAt(this.#file.path, line, "agent-file-foreign", `it names session ${row.sessionId}`);
+      return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
     }
     return null;
+  }
+
+  #refuse(row: Row, line: number, code: ProblemCode, detail: string): Findings {
+    this.#refused = true;
+    const session = this.#of.session ?? row.sessionId;
+    const agent = session === null ? key.unassignedAgent(this.#of.agent ?? "") : key.agent(session, this.#of.agent ?? "");
+    const out = new FindingsOf({ path: this.#file.path, line, at: null, speaker: agent, keys: [] });
+    out.problem(code, detail);
+    out.add({ type: "file-refused", agent });
+    return out;
   }
 
   #speakerOf(row: Row): AgentKey {
@@ -150,7 +160,14 @@ export class Transcript implements Parser {
     out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
     if (this.#of.run !== null) {
       out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
-      out.add({ type: "call-spawned", call: key.run(this.#of.run), child: speaker, rule: "workflow run", source: "parent_rollout", says: `its file lies in the folder of run ${this.#of.run}, which the call started` });
+      out.add({
+        type: "call-spawned",
+        call: key.run(this.#of.run),
+        child: speaker,
+        rule: "workflow run",
+        source: "parent_rollout",
+        says: `its file lies in the folder of run ${this.#of.run}, which the call started`,
+      });
     }
     if (inline) this.#answer(out, row, speaker, session);
   }
@@ -158,7 +175,8 @@ export class Transcript implements Parser {
   /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
   #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     const id = this.#of.agent ?? "";
-    const describe = (internal: AgentDescribed["internal"]) => out.addOfFile({ type: "agent-described", agent: speaker, ...(internal === undefined ? {} : { internal }) });
+    const describe = (internal: AgentDescribed["internal"]) =>
+      out.addOfFile({ type: "agent-described", agent: speaker, ...(internal === undefined ? {} : { internal }) });
     if (INTERNAL_IDS.test(id)) describe({ why: "its name says that it is the product's own work", unlessSpawned: false });
     else if (row.parentUuid !== null) describe({ why: "it begins in the middle of another conversation", unlessSpawned: true });
     if (session !== null) this.#answer(out, row, speaker, session);
@@ -168,12 +186,29 @@ export class Transcript implements Parser {
     const isPrompt = row.type === "user" && row.blocks.every((b) => b.is !== "tool-result");
     const prompt = isPrompt ? readUserText(textOf(row)) : null;
     if (prompt?.is === "prompt") {
-      out.add({ type: "answers", agent: speaker, match: key.promptMatch(session, prompt.text), rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
-      if (prompt.text.trim() === "Warmup") out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
+      out.add({
+        type: "answers",
+        agent: speaker,
+        match: key.promptMatch(session, prompt.text),
+        rule: "prompt",
+        source: "inferred",
+        exclusive: true,
+        says: "its first prompt equals the prompt of the call",
+      });
+      if (prompt.text.trim() === "Warmup")
+        out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
     } else if (row.type === "assistant") {
       // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
       if (standAfter(row)?.stands === "open")
-        out.add({ type: "answers", agent: speaker, match: key.orderMatch(session), rule: "order", source: "inferred", exclusive: true, says: "it began after the call, and its file holds no prompt" });
+        out.add({
+          type: "answers",
+          agent: speaker,
+          match: key.orderMatch(session),
+          rule: "order",
+          source: "inferred",
+          exclusive: true,
+          says: "it began after the call, and its file holds no prompt",
+        });
       out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
     }
   }
@@ -183,13 +218,21 @@ export class Transcript implements Parser {
     const [name, team] = [asWords(row.json.agentName), asWords(row.json.teamName)];
     if (name === null || team === null || !this.#once(`mate ${speaker}`)) return;
     out.add({ type: "agent-described", agent: speaker, kind: "teammate", name });
-    out.add({ type: "answers", agent: speaker, match: key.mateMatch(name, team), rule: "teamName+agentName", source: "child_rollout", exclusive: false, says: `its records say it is ${name} of team ${team}` });
+    out.add({
+      type: "answers",
+      agent: speaker,
+      match: key.mateMatch(name, team),
+      rule: "teamName+agentName",
+      source: "child_rollout",
+      exclusive: false,
+      says: `its records say it is ${name} of team ${team}`,
+    });
   }
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
     const stand = standAfter(row);
-    const response = responseOf(row);
     const session = this.#session ?? "unknown";
+    const response = responseOf(row, session);
     const isAnswer = row.type === "assistant" && response !== null;
     const said = isAnswer ? textOf(row) : "";
     out.add({
@@ -197,8 +240,8 @@ export class Transcript implements Parser {
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       stands: stand?.stands ?? null,
       certain: stand?.certain ?? true,
-      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(b.id), name: b.name }] : [])),
-      results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(b.id), isError: b.isError }] : [])),
+      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name }] : [])),
+      results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
       text: said === "" ? null : said,
       message: isAnswer || (row.type === "user" && stand !== null),
     });
@@ -232,7 +275,14 @@ export class Transcript implements Parser {
     const data = asObject(row.json.data);
     const [child, call] = [asWords(data?.agentId), asWords(row.json.parentToolUseID)];
     if (data?.type !== "agent_progress" || child === null || call === null || !this.#once(`progress ${call} ${child}`)) return;
-    out.add({ type: "call-spawned", call: key.call(call), child: key.agent(session, child), rule: "progress.agentId", source: "parent_rollout", says: `a progress record of its call names agent ${child}` });
+    out.add({
+      type: "call-spawned",
+      call: key.call(session, call),
+      child: key.agent(session, child),
+      rule: "progress.agentId",
+      source: "parent_rollout",
+      says: `a progress record of its call names agent ${child}`,
+    });
   }
 
   #readBookkeeping(out: FindingsOf, row: Row) {
@@ -241,7 +291,7 @@ export class Transcript implements Parser {
     const title = (text: unknown, rank: number) => {
       const words = asWords(text);
       const leaf = asWords(row.json.leafUuid);
-      const of = row.type === "summary" && leaf !== null ? { record: key.record(leaf) } : key.thread(session);
+      const of = row.type === "summary" && leaf !== null ? { record: key.record(session, leaf) } : key.thread(session);
       if (words !== null) out.addOfFile({ type: "thread-titled", of, title: words, rank });
     };
     switch (row.type) {

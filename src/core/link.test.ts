@@ -1,0 +1,151 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type History, history } from "../../test/history.ts";
+import { type AgentKey, threadOf } from "./ids.ts";
+import { type Forest, type LinkedAgent, type LinkOptions, link } from "./link.ts";
+import type { Observation } from "./observation.ts";
+import { treeOf } from "./record.ts";
+
+type Linker = typeof link;
+const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };
+const RUNS = 10_000;
+
+/** Everything a forest says, in its own order, as plain data. */
+const plain = ({ ownerOf: _, agents, ...rest }: Forest) =>
+  JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) => (key === "ownBehalf" ? { ofProduct: value } : value));
+
+/** What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it. */
+const PROPERTIES = {
+  "no agent is left behind": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
+    for (const o of observations) {
+      const response = o.keys.at(-1);
+      const isCopy = response !== undefined && forest.ownerOf(response) !== o.speaker;
+      for (const key of isCopy ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(key);
+    }
+    for (const a of forest.agents.values()) for (const g of a.ownBehalf) expect([threadOf(g.key), forest.agents.has(g.key)]).toEqual([a.key, false]);
+  },
+
+  "every record that several hold is one of its holders'": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    const holders = Map.groupBy(
+      observations.flatMap((o) => o.keys.map((key) => ({ key, holder: o.speaker }))),
+      ({ key }) => key,
+    );
+    for (const [key, claims] of holders) expect(claims.map(({ holder }) => holder)).toContain(forest.ownerOf(key));
+  },
+
+  "no order and no repetition changes anything": (linker, { observations, manual }) => {
+    const options = { ...OPTIONS, manual };
+    const want = plain(linker(observations, options));
+    expect(plain(linker(observations.toReversed(), options))).toBe(want);
+    expect(plain(linker([...observations, ...observations.toReversed()], options))).toBe(want);
+    const byKind = observations.toSorted((a, b) => (a.type < b.type ? -1 : a.type > b.type ? 1 : 0));
+    expect(plain(linker(byKind, options))).toBe(want);
+  },
+
+  "one by one gives a sound forest at every step, and at last the same as all at once": (linker, { observations, manual }) => {
+    const seen: Observation[] = [];
+    let last = linker([], { ...OPTIONS, manual });
+    for (const o of observations.toReversed()) {
+      seen.push(o);
+      last = linker(seen, { ...OPTIONS, manual });
+      expectForest(last);
+    }
+    expect(plain(last)).toBe(plain(linker(observations, { ...OPTIONS, manual })));
+  },
+
+  "it is always a forest": (linker, { observations, manual }) => expectForest(linker(observations, { ...OPTIONS, manual })),
+
+  "who is under somebody has evidence for it": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    for (const root of forest.roots) {
+      const below = [treeOf(forest, root, () => 0)];
+      expect(below[0]?.link).toBeNull();
+      for (const one of below) {
+        below.push(...one.children);
+        for (const child of one.children) expect(child.link?.evidence.length ?? 0).toBeGreaterThan(0);
+      }
+    }
+    for (const a of forest.agents.values()) if (a.parent !== null) expect(a.evidence.length).toBeGreaterThan(0);
+  },
+
+  "a circle is cut, and said to be": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    const wanted = new Map([...forest.agents.values()].map((a) => [a.key, a.evidence[0]?.parent ?? null]));
+    for (const key of wanted.keys()) if (leadsToItself(key, wanted)) expect(forest.problems.map((p) => p.code)).toContain("parent-cycle");
+  },
+
+  "a manual link wins over everything": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    const byHand = new Map(manual.map(({ child, parent }) => [child, parent]));
+    for (const { child, parent } of manual) {
+      const shown = forest.agents.get(child);
+      // Neither an unknown agent nor the product's own work can be linked, and a circle of hands must be cut somewhere.
+      if (shown === undefined || !forest.agents.has(parent) || leadsToItself(child, byHand)) continue;
+      expect(shown.parent).toBe(parent);
+      expect(shown.evidence[0]?.source).toBe("manual");
+    }
+  },
+
+  "every model call counts once": (linker, { observations, manual }) => {
+    const forest = linker(observations, { ...OPTIONS, manual });
+    const counted = [...forest.agents.values()].flatMap((a) => [...a.calls, ...a.ownBehalf.flatMap((g) => g.calls)]).map((c) => c.response);
+    const made = new Set(observations.flatMap((o) => (o.type === "model-call" ? [o.response] : [])));
+    expect(counted.toSorted()).toEqual([...made].toSorted());
+  },
+} as const satisfies Record<string, (linker: Linker, history: History) => void>;
+
+type Property = keyof typeof PROPERTIES;
+
+describe("link", () => {
+  it.each(Object.keys(PROPERTIES) as Property[])("%s", (name) => {
+    fc.assert(
+      fc.property(history, (made) => PROPERTIES[name](link, made)),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+/** Who an observation speaks of. Endings and processes make nobody: tasks that are no agents end too. */
+function mentionedIn(o: Observation): AgentKey[] {
+  switch (o.type) {
+    case "agent-described":
+    case "answers":
+      return [o.speaker, o.agent];
+    case "call-spawned":
+      return [o.speaker, o.child];
+    case "parent-named":
+      return [o.speaker, o.child, o.parent];
+    case "thread-titled":
+      return typeof o.of === "string" ? [o.speaker, o.of] : [o.speaker];
+    case "process-seen":
+      return [];
+    default:
+      return [o.speaker];
+  }
+}
+
+function expectForest(forest: Forest) {
+  const reached: AgentKey[] = [...forest.roots];
+  for (const key of reached) {
+    const agent = forest.agents.get(key) as LinkedAgent;
+    for (const child of agent.children) {
+      expect(forest.agents.get(child)).toMatchObject({ parent: key, depth: agent.depth + 1 });
+      reached.push(child);
+    }
+  }
+  // Each exactly once: nobody is lost, nobody is shown twice.
+  expect(reached.toSorted()).toEqual([...forest.agents.keys()].toSorted());
+  for (const root of forest.roots) expect(forest.agents.get(root)).toMatchObject({ parent: null, depth: 0, evidence: expect.anything() });
+}
+
+function leadsToItself(start: AgentKey, parents: ReadonlyMap<AgentKey, AgentKey | null>): boolean {
+  let at = parents.get(start) ?? null;
+  for (let steps = 0; at !== null && steps <= parents.size; steps++) {
+    if (at === start) return true;
+    at = parents.get(at) ?? null;
+  }
+  return false;
+}
