@@ -1,6 +1,7 @@
 /**
  * Made-up histories, as tangled as they come: several threads, forks that hold copies of other threads' records, equal prompts, contradictory
- * parents, circles, orphans, threads nobody wrote, endings of agents nobody knows, and the product's own work among them.
+ * parents, circles, orphans, threads nobody wrote, endings of agents nobody knows, files
+ * that were refused, and the product's own work among them.
  * Names are few, so that everything collides with everything.
  */
 import fc from "fast-check";
@@ -76,6 +77,8 @@ const ending: fc.Arbitrary<Saying> = fc
     return { type: "lifecycle", of: subject, state, source: "parent_rollout", says: state, result: null };
   });
 
+const offering: fc.Arbitrary<Saying> = fc.record({ call: anyCall, match: anyMatch }).map((offer) => () => ({ type: "call-offers", ...offer }));
+
 interface Exchange {
   readonly owner: AgentKey;
   /** Copies: each holds the first rows, all or some. */
@@ -98,7 +101,7 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
       at: time,
       stands: fc.constantFrom<(Stand | null)[]>("answered", "failed", "interrupted", "open", null),
       calls: fc.uniqueArray(anyCall, { maxLength: 2 }),
-      sayings: fc.array(fc.oneof(spawning, naming, answering, ending), { maxLength: 2 }),
+      sayings: fc.array(fc.oneof(spawning, naming, answering, ending, offering), { maxLength: 2 }),
     }),
     { minLength: 1, maxLength: 3 },
   ),
@@ -109,24 +112,23 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
   anyone.map((agent): Fact => ({ type: "agent-described", agent, description: "described" })),
   // Only agents' files are ever the product's own work.
   fc.tuple(anyChild, fc.boolean()).map(([agent, unlessSpawned]): Fact => ({ type: "agent-described", agent, internal: { why: "own work", unlessSpawned } })),
-  fc
-    .record({ child: anyone, parent: anyone, source: fc.constantFrom(...STATED), confidence: fc.constantFrom(1, 0.5) })
-    .map(
-      ({ child, parent, source, confidence }): Fact => ({
-        type: "parent-named",
-        child,
-        parent,
-        rule: "named",
-        source,
-        confidence,
-        says: "it names its parent",
-      }),
-    ),
+  fc.record({ child: anyone, parent: anyone, source: fc.constantFrom(...STATED), confidence: fc.constantFrom(1, 0.5) }).map(
+    ({ child, parent, source, confidence }): Fact => ({
+      type: "parent-named",
+      child,
+      parent,
+      rule: "named",
+      source,
+      confidence,
+      says: "it names its parent",
+    }),
+  ),
   fc.tuple(anyThread, fc.integer({ min: 0, max: 2 })).map(([of, rank]): Fact => ({ type: "thread-titled", of, title: `title ${rank}`, rank })),
   fc.tuple(anyCall, anyCall).map(([alias, call]): Fact => ({ type: "call-aliased", alias: `${alias}/run` as CallKey, call })),
   anyThread.map((thread): Fact => ({ type: "process-seen", thread, process: { pid: 7, birth: null, domain: null, startedAt: 5_000 }, waitingFor: null })),
 );
-const statement = fc.record({ speaker: anyone, at: time, fact: stated });
+const refusal = anyChild.map((agent) => ({ speaker: agent, at: null, fact: { type: "file-refused", agent } satisfies Fact }));
+const statement = fc.oneof({ arbitrary: fc.record({ speaker: anyone, at: time, fact: stated }), weight: 9 }, refusal);
 
 const manualLinks: fc.Arbitrary<ManualLink[]> = fc.uniqueArray(fc.record({ child: anyone, parent: anyone, at: fc.constant(99_000) }), {
   maxLength: 2,

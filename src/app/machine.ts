@@ -137,7 +137,7 @@ export async function keep(env: Env): Promise<Kept> {
   // Loaded on demand: most commands never need a database.
   const { openKept } = await import("../stores/kept.ts");
   try {
-    return openKept(keptPath(env));
+    return await openKept(keptPath(env));
   } catch (error) {
     throw new Failure("failed", `cannot open ${keptPath(env)}: ${(error as Error).message}`, [], error);
   }

@@ -11,9 +11,12 @@ export const asNumber = (value: unknown): number | null => (typeof value === "nu
 /** A count: never negative, 0 when it is missing. */
 export const asCount = (value: unknown): number => Math.max(0, asNumber(value) ?? 0);
 
+/** No `Date` goes further, so that every time we keep can be shown. */
+const LAST_TIME = 8.64e15;
+
 /** Epoch milliseconds of an ISO time or a number of milliseconds. */
 export function asTime(value: unknown): number | null {
-  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value === "number") return Math.abs(value) <= LAST_TIME ? value : null;
   if (typeof value !== "string") return null;
   const at = Date.parse(value);
   return Number.isNaN(at) ? null : at;

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type History, history } from "../../test/history.ts";
-import { type AgentKey, threadOf } from "./ids.ts";
+import { type AgentKey, observationId, threadOf } from "./ids.ts";
 import { type Forest, type LinkedAgent, type LinkOptions, link } from "./link.ts";
 import type { Observation } from "./observation.ts";
 import { treeOf } from "./record.ts";
 
 type Linker = typeof link;
 const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };
-const RUNS = 10_000;
+const RUNS = 200;
 
 /** Everything a forest says, in its own order, as plain data. */
 const plain = ({ ownerOf: _, agents, ...rest }: Forest) =>
@@ -19,11 +19,10 @@ const PROPERTIES = {
   "no agent is left behind": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
-    for (const o of observations) {
-      const response = o.keys.at(-1);
-      const isCopy = response !== undefined && forest.ownerOf(response) !== o.speaker;
-      for (const key of isCopy ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(key);
-    }
+    const originals = observations.filter((o) => o.keys.slice(-1).every((key) => forest.ownerOf(key) === o.speaker));
+    const records = new Set(originals.flatMap((o) => (o.type === "record" ? [o.speaker] : [])));
+    const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(o.agent) ? [o.agent] : [])));
+    for (const o of originals) for (const key of refused.has(o.speaker) ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(key);
     for (const a of forest.agents.values()) for (const g of a.ownBehalf) expect([threadOf(g.key), forest.agents.has(g.key)]).toEqual([a.key, false]);
   },
 
@@ -108,6 +107,109 @@ describe("link", () => {
   });
 });
 
+/** Faults that linkers are known for, each with the property that must catch it. */
+const FAULTS: readonly { readonly fault: string; readonly caughtBy: Property; readonly linker: Linker }[] = [
+  { fault: "agents without records are dropped", caughtBy: "no agent is left behind", linker: changed((agents) => agents.filter((a) => a.records > 0)) },
+  {
+    fault: "every copy is dropped, and the original with it",
+    caughtBy: "every model call counts once",
+    linker: (observations, options) => {
+      const all = [...observations];
+      const holders = Map.groupBy(all, (o) => o.keys.at(-1));
+      return link(
+        all.filter((o) => o.keys.length === 0 || new Set(holders.get(o.keys.at(-1))?.map((h) => h.speaker)).size === 1),
+        options,
+      );
+    },
+  },
+  {
+    fault: "copies are taken for originals",
+    caughtBy: "every model call counts once",
+    linker: (observations, options) =>
+      link(
+        [...observations].map((o) => ({ ...o, keys: [] })),
+        options,
+      ),
+  },
+  {
+    fault: "what is read twice counts twice",
+    caughtBy: "no order and no repetition changes anything",
+    linker: (observations, options) =>
+      link(
+        [...observations].map((o, i) => ({ ...o, id: observationId(o.id, i) })),
+        options,
+      ),
+  },
+  {
+    fault: "the first word wins, whoever said it",
+    caughtBy: "no order and no repetition changes anything",
+    linker: (observations, options) =>
+      link(
+        [...observations].map((o, i) => ({ ...o, at: i })),
+        options,
+      ),
+  },
+  {
+    fault: "nothing is taken in after the tenth observation",
+    caughtBy: "one by one gives a sound forest at every step, and at last the same as all at once",
+    linker: (observations, options) => link([...observations].slice(0, 10), options),
+  },
+  {
+    fault: "the youngest is shown under nobody",
+    caughtBy: "it is always a forest",
+    linker: changed((agents) => agents.map((a) => ({ ...a, children: a.children.slice(0, -1) }))),
+  },
+  {
+    fault: "a child is shown twice",
+    caughtBy: "it is always a forest",
+    linker: changed((agents) => agents.map((a) => ({ ...a, children: [...a.children, ...a.children.slice(0, 1)] }))),
+  },
+  {
+    fault: "a link is stated without a reason",
+    caughtBy: "who is under somebody has evidence for it",
+    linker: changed((agents) => agents.map((a) => ({ ...a, evidence: [] }))),
+  },
+  {
+    fault: "a circle is cut in silence",
+    caughtBy: "a circle is cut, and said to be",
+    linker: (observations, options) => {
+      const forest = link(observations, options);
+      return { ...forest, problems: forest.problems.filter((p) => p.code !== "parent-cycle") };
+    },
+  },
+  {
+    fault: "hands are overruled",
+    caughtBy: "a manual link wins over everything",
+    linker: (observations, options) => link(observations, { ...options, manual: [] }),
+  },
+  {
+    fault: "a record belongs to nobody",
+    caughtBy: "every record that several hold is one of its holders'",
+    linker: (observations, options) => ({ ...link(observations, options), ownerOf: () => undefined }),
+  },
+];
+
+describe("the properties above", () => {
+  it("each have a fault that they catch", () => {
+    expect(new Set(FAULTS.map(({ caughtBy }) => caughtBy))).toEqual(new Set(Object.keys(PROPERTIES)));
+  });
+
+  it.each(FAULTS)("notice that $fault", ({ caughtBy, linker }) => {
+    const verdict = fc.check(
+      fc.property(history, (made) => PROPERTIES[caughtBy](linker, made)),
+      { numRuns: RUNS, endOnFailure: true, seed: 1 },
+    );
+    expect(verdict.failed).toBe(true);
+  });
+});
+
+function changed(change: (agents: readonly LinkedAgent[]) => readonly LinkedAgent[]): Linker {
+  return (observations, options) => {
+    const forest = link(observations, options);
+    return { ...forest, agents: new Map(change([...forest.agents.values()]).map((a) => [a.key, a])) };
+  };
+}
+
 /** Who an observation speaks of. Endings and processes make nobody: tasks that are no agents end too. */
 function mentionedIn(o: Observation): AgentKey[] {
   switch (o.type) {
@@ -121,6 +223,7 @@ function mentionedIn(o: Observation): AgentKey[] {
     case "thread-titled":
       return typeof o.of === "string" ? [o.speaker, o.of] : [o.speaker];
     case "process-seen":
+    case "file-refused":
       return [];
     default:
       return [o.speaker];

@@ -23,6 +23,7 @@ const RIGHT = "write <provider>://<thread>, <provider>://<thread>/<agent>, a thr
 export function parseTarget(input: string, schemes: readonly KnownScheme[], exists: (id: string) => boolean): Target | UriFault {
   const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${JSON.stringify(input)}: ${wrong}`, right });
   if (/[\u0000-\u001f\u007f]/.test(input)) return fault("control characters are not part of a URI");
+  if (/\s/.test(input)) return fault("blanks are not part of a URI", "one URI at a time, without blanks");
   if (/[?#]/.test(input)) return fault("a URI has no query and no fragment");
   const [scheme, path] = splitScheme(input);
   const isAgents = scheme === "agents";

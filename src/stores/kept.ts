@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { AgentKey } from "../core/ids.ts";
 import type { ManualLink } from "../core/parents.ts";
+import { loadSqlite } from "./sqlite.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
 export interface Kept {
@@ -28,9 +29,10 @@ const MIGRATIONS = [
    ) STRICT, WITHOUT ROWID`,
 ];
 
-export function openKept(path: string): Kept {
+export async function openKept(path: string): Promise<Kept> {
+  const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
-  const db = new DatabaseSync(path);
+  const db = new sqlite.DatabaseSync(path);
   db.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000");
   migrate(db, path);
   return {

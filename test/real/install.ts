@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 export interface Product {
-  /** Name in the npm registry. */
+  /** Name of the npm package. */
   package: string;
   version: string;
   /** Where its program may lie below node_modules; the first that exists is taken. */

@@ -116,14 +116,16 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
   );
 }
 
-const WORKFLOW_STATES: Readonly<Record<string, LifecycleState>> = {
-  done: "completed",
-  failed: "errored",
-  error: "errored",
-  killed: "shutdown",
-  stopped: "shutdown",
-  cancelled: "shutdown",
-};
+const WORKFLOW_STATES: ReadonlyMap<string, LifecycleState> = new Map(
+  Object.entries({
+    done: "completed",
+    failed: "errored",
+    error: "errored",
+    killed: "shutdown",
+    stopped: "shutdown",
+    cancelled: "shutdown",
+  } as const),
+);
 
 /** `workflows/wf_….json`, written when the run ends. */
 export function workflowSummary(session: string, file: SourceFile): Parser {
@@ -134,7 +136,7 @@ export function workflowSummary(session: string, file: SourceFile): Parser {
       for (const item of asList(summary.workflowProgress)) {
         const progress = asObject(item);
         const id = asWords(progress?.agentId);
-        const state = WORKFLOW_STATES[asText(progress?.state) ?? ""];
+        const state = WORKFLOW_STATES.get(asText(progress?.state) ?? "");
         if (id === null || state === undefined) continue;
         const says = `the workflow's own summary says ${asText(progress?.state)}`;
         out.add({ type: "lifecycle", of: key.agent(session, id), state, source: "protocol", says, result: null });

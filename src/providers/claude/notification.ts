@@ -12,13 +12,17 @@ export interface Notification {
   readonly isAgent: boolean;
 }
 
-const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };
+const STATES: ReadonlyMap<string, LifecycleState> = new Map(
+  Object.entries({ completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" } as const),
+);
 
 export function* notificationsIn(text: string): Generator<Notification> {
   if (!text.includes("<task-notification>")) return;
   for (const [, body = ""] of text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)) {
-    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim() ?? null;
-    const tasks = [...body.matchAll(/<task-id>([^<]*)<\/task-id>/g)].flatMap(([, id]) => id?.trim() || []);
+    // A result may quote another notification: only what stands before it is this one's own.
+    const head = body.split("<result>", 1)[0] ?? "";
+    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(head)?.[1]?.trim() ?? null;
+    const tasks = [...head.matchAll(/<task-id>([^<]*)<\/task-id>/g)].flatMap(([, id]) => id?.trim() || []);
     const summary = field("summary") ?? "";
     const result = body.includes("<result>")
       ? body.slice(body.indexOf("<result>") + 8, Math.max(body.lastIndexOf("</result>"), body.indexOf("<result>") + 8))
@@ -26,7 +30,7 @@ export function* notificationsIn(text: string): Generator<Notification> {
     yield {
       tasks,
       toolUse: field("tool-use-id"),
-      state: STATES[field("status") ?? ""] ?? null,
+      state: STATES.get(field("status") ?? "") ?? null,
       summary,
       result,
       isAgent: /^Agent\b|background agent/.test(summary),

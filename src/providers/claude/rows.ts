@@ -3,6 +3,9 @@ import { asCount, asList, asNumber, asObject, asText, asTime, asWords, type Json
 import type { Tokens } from "../../core/usage.ts";
 import * as key from "./keys.ts";
 
+/** Records that are part of a conversation. */
+export const CONVERSATION: ReadonlySet<string> = new Set(["user", "assistant", "attachment", "system", "progress"]);
+
 /** One record of a transcript with the fields that every conversation record has. */
 export interface Row {
   readonly json: JsonObject;

@@ -2,25 +2,15 @@ import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
-import type { AgentDescribed } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { eventsOf } from "./events.ts";
+import { Introduction, type TranscriptOf } from "./introduction.ts";
 import * as key from "./keys.ts";
 import { readUserText } from "./prompt.ts";
-import { isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
+import { CONVERSATION, isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 import { standAfter } from "./stand.ts";
-
-/** What the path of a transcript tells: a thread's, or one agent's. */
-export interface TranscriptOf {
-  /** Null where only the records say. */
-  readonly session: string | null;
-  /** What to call the thread when not even they do. */
-  readonly fallback: string | null;
-  readonly agent: string | null;
-  readonly run: string | null;
-}
 
 /** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
@@ -28,26 +18,19 @@ const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false
 /** Attachments that carry something said. */
 const SPOKEN_ATTACHMENTS = new Set(["queued_command", "task_status"]);
 
-const CONVERSATION = new Set(["user", "assistant", "attachment", "system", "progress"]);
 const BOOKKEEPING = new Set(
   "queue-operation last-prompt mode permission-mode atis-latch tools-used cost-state file-history-snapshot agent-setting fork-context-ref api-request api-request-shape api-request-blob ai-title custom-title summary pr-link worktree-state agent-name frame-link relocated bridge-session content-replacement".split(
     " ",
   ),
 );
 
-/** Internal work leaves files that look like agents': their names say what they are. */
-const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)[-_]/;
-
-/** Versions from this one on keep a file for every running process, so that its absence tells something (2.1.80 did not, 2.1.110 does). */
-const MARKS_PROCESS_SINCE = [2, 1, 110];
-
 const decoder = new TextDecoder();
 
 export class Transcript implements Parser {
   readonly #of: TranscriptOf;
   readonly #file: SourceFile;
+  readonly #introduction: Introduction;
   #session: string | null;
-  #started = false;
   /** A file that is not what its place says: reported once, then passed over. */
   #refused = false;
   /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
@@ -62,6 +45,7 @@ export class Transcript implements Parser {
     this.#of = of;
     this.#file = file;
     this.#session = of.session;
+    this.#introduction = new Introduction(of, file);
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -83,7 +67,7 @@ export class Transcript implements Parser {
     const speaker = this.#speakerOf(row);
     this.#last = { line, row, speaker };
     const out = new FindingsOf({ path: this.#file.path, line, at: row.at, speaker, keys: keysOf(row, this.#session ?? "") });
-    this.#introduce(out, row, speaker);
+    this.#introduction.of(out, row, speaker, this.#session);
     if (CONVERSATION.has(row.type)) this.#readConversation(out, row, speaker);
     else this.#readBookkeeping(out, row);
     return out;
@@ -96,7 +80,7 @@ export class Transcript implements Parser {
 
   /** An agent's file must say that it is one, and of this thread. */
   #refusal(row: Row, line: number): Findings | null {
-    if (this.#of.agent === null || this.#started || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
+    if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
     if (row.isSidechain !== true) {
       return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
     }
@@ -126,107 +110,6 @@ export class Transcript implements Parser {
     const first = (row.parentUuid === null ? undefined : this.#chains.get(row.parentUuid)) ?? row.uuid ?? "unknown";
     if (row.uuid !== null) this.#chains.set(row.uuid, first);
     return key.inlineAgent(session, first);
-  }
-
-  /** Says once what the file and its first records tell about the agent itself. */
-  #introduce(out: FindingsOf, row: Row, speaker: AgentKey) {
-    const session = this.#session;
-    if (this.#once(`file ${speaker}`)) {
-      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes } });
-      this.#place(out, row, speaker, session);
-    }
-    this.#tell(out, speaker, "cwd", asWords(row.json.cwd));
-    this.#tell(out, speaker, "branch", asWords(row.json.gitBranch));
-    const version = asWords(row.json.version);
-    this.#tell(out, speaker, "productVersion", version);
-    if (version !== null && atLeast(version, MARKS_PROCESS_SINCE) && session !== null && this.#once("marks"))
-      out.addOfFile({ type: "agent-described", agent: key.thread(session), marksProcess: true });
-    if (this.#of.agent !== null && !this.#started && CONVERSATION.has(row.type)) {
-      this.#started = true;
-      this.#introduceAgent(out, row, speaker, session);
-    }
-    this.#introduceMate(out, row, speaker);
-  }
-
-  #place(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
-    if (session === null) {
-      out.addOfFile({ type: "agent-described", agent: key.UNASSIGNED, kind: "unassigned" });
-      return;
-    }
-    const parent = key.thread(session);
-    if (speaker === parent) return;
-    const inline = this.#of.agent === null;
-    const says = inline ? "its records stand in the thread's transcript" : `its file belongs to session ${session}`;
-    out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
-    if (this.#of.run !== null) {
-      out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
-      out.add({
-        type: "call-spawned",
-        call: key.run(this.#of.run),
-        child: speaker,
-        rule: "workflow run",
-        source: "parent_rollout",
-        says: `its file lies in the folder of run ${this.#of.run}, which the call started`,
-      });
-    }
-    if (inline) this.#answer(out, row, speaker, session);
-  }
-
-  /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
-  #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
-    const id = this.#of.agent ?? "";
-    const describe = (internal: AgentDescribed["internal"]) =>
-      out.addOfFile({ type: "agent-described", agent: speaker, ...(internal === undefined ? {} : { internal }) });
-    if (INTERNAL_IDS.test(id)) describe({ why: "its name says that it is the product's own work", unlessSpawned: false });
-    else if (row.parentUuid !== null) describe({ why: "it begins in the middle of another conversation", unlessSpawned: true });
-    if (session !== null) this.#answer(out, row, speaker, session);
-  }
-
-  #answer(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
-    const isPrompt = row.type === "user" && row.blocks.every((b) => b.is !== "tool-result");
-    const prompt = isPrompt ? readUserText(textOf(row)) : null;
-    if (prompt?.is === "prompt") {
-      out.add({
-        type: "answers",
-        agent: speaker,
-        match: key.promptMatch(session, prompt.text),
-        rule: "prompt",
-        source: "inferred",
-        exclusive: true,
-        says: "its first prompt equals the prompt of the call",
-      });
-      if (prompt.text.trim() === "Warmup")
-        out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
-    } else if (row.type === "assistant") {
-      // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
-      if (standAfter(row)?.stands === "open")
-        out.add({
-          type: "answers",
-          agent: speaker,
-          match: key.orderMatch(session),
-          rule: "order",
-          source: "inferred",
-          exclusive: true,
-          says: "it began after the call, and its file holds no prompt",
-        });
-      out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
-    }
-  }
-
-  /** A team mate that is a session of its own names its team. */
-  #introduceMate(out: FindingsOf, row: Row, speaker: AgentKey) {
-    const [name, team] = [asWords(row.json.agentName), asWords(row.json.teamName)];
-    if (name === null || team === null || !this.#once(`mate ${speaker}`)) return;
-    out.add({ type: "agent-described", agent: speaker, kind: "teammate", name });
-    out.add({
-      type: "answers",
-      agent: speaker,
-      match: key.mateMatch(name, team),
-      rule: "teamName+agentName",
-      source: "child_rollout",
-      exclusive: false,
-      says: `its records say it is ${name} of team ${team}`,
-    });
   }
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
@@ -311,10 +194,6 @@ export class Transcript implements Parser {
     }
   }
 
-  #tell(out: FindingsOf, agent: AgentKey, field: "cwd" | "branch" | "productVersion", value: string | null) {
-    if (value !== null && this.#once(`${field} ${agent} ${value}`)) out.addOfFile({ type: "agent-described", agent, [field]: value });
-  }
-
   #once(what: string): boolean {
     const isNew = !this.#told.has(what);
     this.#told.add(what);
@@ -324,13 +203,4 @@ export class Transcript implements Parser {
 
 function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
   return bytes.length >= prefix.length && prefix.every((byte, i) => bytes[i] === byte);
-}
-
-function atLeast(version: string, floor: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [i, want] of floor.entries()) {
-    const got = parts[i] ?? 0;
-    if (got !== want) return got > want;
-  }
-  return true;
 }

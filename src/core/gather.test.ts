@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { agent, answer, call, notebook, record, row, spawnCalled, thread } from "../../test/observations.ts";
+import { gatherAgents } from "./gather.ts";
+import type { Observation } from "./observation.ts";
+import { NO_TOKENS } from "./usage.ts";
+
+const main = thread("t");
+const gather = (observations: readonly Observation[]) => {
+  const gathered = gatherAgents(observations, () => undefined).get(main);
+  if (gathered === undefined) throw new Error("the thread was not gathered");
+  return gathered;
+};
+
+describe("a response spread over several rows", () => {
+  it("is one call, with the largest numbers", () => {
+    const book = notebook();
+    book.see({ by: main, at: 2, keys: ["b", "response"] }, answer("response", 120));
+    book.see({ by: main, at: 1, keys: ["a", "response"] }, answer("response", 3));
+    const { calls } = gather(book.observations);
+    expect(calls).toEqual([{ response: row("response"), at: 1, model: "model-1", tokens: { ...NO_TOKENS, outputTokens: 120 }, counted: true }]);
+  });
+
+  it("is one message, and one answer in the order it was spoken", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1, keys: ["user"] }, record({ role: "user", stands: "open" }));
+    book.see({ by: main, at: 3, keys: ["b", "response"] }, record({ text: "Second." }));
+    book.see({ by: main, at: 2, keys: ["a", "response"] }, record({ text: "First." }));
+    book.see({ by: main, at: 4, keys: ["note"] }, record({ role: "other", stands: null, message: false }));
+    expect(gather(book.observations)).toMatchObject({ messages: 2, answer: "First.\nSecond.", records: 4, firstAt: 1, lastAt: 4 });
+  });
+
+  it("is told as not counted, where it holds more text than its tokens allow", () => {
+    const book = notebook();
+    const long = (tokens: number, chars: number) =>
+      ({ type: "model-call", response: row(`${tokens}`), model: "", tokens: { ...NO_TOKENS, outputTokens: tokens }, chars }) as const;
+    book.see({ by: main, at: 1 }, long(1, 12));
+    book.see({ by: main, at: 2 }, long(2, 25));
+    book.see({ by: main, at: 3 }, long(4, 9_999));
+    const { calls, warnings } = gather(book.observations);
+    expect(calls.map((c) => c.counted)).toEqual([true, false, true]);
+    expect(warnings).toEqual([expect.stringContaining("1 of 3 answers have no final output count")]);
+  });
+});
+
+describe("tool calls", () => {
+  const calls = (...ids: readonly string[]) => ids.map((id) => ({ call: call(id), name: `Tool ${id}` }));
+
+  it("wait for their results, those of the last response alone", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1, keys: ["a", "first"] }, record({ stands: "open", calls: calls("given up") }));
+    book.see({ by: main, at: 2, keys: ["b", "second"] }, record({ stands: "open", calls: calls("done") }));
+    book.see({ by: main, at: 3, keys: ["c", "second"] }, record({ stands: "open", calls: calls("open") }));
+    book.see({ by: main, at: 3 }, spawnCalled("open"));
+    book.see({ by: main, at: 4, keys: ["d"] }, record({ role: "user", stands: "open", results: [{ call: call("done"), isError: true }] }));
+    expect(gather(book.observations)).toMatchObject({ pending: [{ name: "Tool open", spawns: true }], toolCalls: 3, toolErrors: 1 });
+  });
+
+  it("count once, though they stand in several rows", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1, keys: ["a", "r"] }, record({ stands: "open", calls: calls("x") }));
+    book.see({ by: main, at: 2, keys: ["b", "r"] }, record({ stands: "open", calls: calls("x") }));
+    expect(gather(book.observations).toolCalls).toBe(1);
+  });
+});
+
+describe("what is said about an agent", () => {
+  it("is taken from the first who says it, its version from the last", () => {
+    const book = notebook();
+    book.see({ by: main, at: 2 }, { type: "agent-described", agent: main, cwd: "/later", productVersion: "2" });
+    book.see({ by: main, at: 1 }, { type: "agent-described", agent: main, cwd: "/first", productVersion: "1" });
+    expect(gather(book.observations)).toMatchObject({ cwd: "/first", productVersion: "2", branch: null });
+  });
+
+  it("has the title that a person gave, before a later generated one", () => {
+    const book = notebook();
+    const title = (text: string, rank: number) => ({ type: "thread-titled", of: main, title: text, rank }) as const;
+    book.see({ by: main, at: 1 }, title("By hand", 0));
+    book.see({ by: main, at: 2 }, title("By hand, again", 0));
+    book.see({ by: main, at: 3 }, title("Generated", 1));
+    expect(gather(book.observations).title).toBe("By hand, again");
+  });
+
+  it("goes to the owner of the record that it names", () => {
+    const book = notebook();
+    book.see({ by: thread("another file"), at: 1 }, { type: "thread-titled", of: { record: row("x") }, title: "Found", rank: 2 });
+    const gathered = gatherAgents(book.observations, () => main);
+    expect(gathered.get(main)?.title).toBe("Found");
+    expect(gathered.get(thread("another file"))?.title).toBeNull();
+  });
+
+  it("makes an agent of everybody who is mentioned, but not of a task that ended nor of a process", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, { type: "lifecycle", of: agent("t", "a shell"), state: "completed", source: "protocol", says: "", result: null });
+    book.see(
+      { by: agent("t", "reader"), at: 1 },
+      { type: "parent-named", child: agent("t", "child"), parent: main, rule: "", source: "protocol", confidence: 1, says: "" },
+    );
+    book.see(
+      { by: thread("up"), at: 1 },
+      { type: "process-seen", thread: thread("up"), process: { pid: 1, birth: null, domain: null, startedAt: null }, waitingFor: null },
+    );
+    expect([...gatherAgents(book.observations, () => undefined).keys()].sort()).toEqual([main, agent("t", "child"), agent("t", "reader")]);
+  });
+});

@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import { agent, answers, call, callSpawned, match, notebook, parentNamed, record, spawnCalled, thread } from "../../test/observations.ts";
+import type { AgentKey } from "./ids.ts";
+import type { Observation } from "./observation.ts";
+import { decideParents, type ManualLink, type Parentage } from "./parents.ts";
+
+const [main, worker, other, leaf] = [thread("t"), agent("t", "worker"), agent("t", "other"), agent("t", "leaf")];
+
+/** Everybody whom the observations could speak of is known. */
+const decide = (observations: readonly Observation[], manual: readonly ManualLink[] = []): Parentage =>
+  decideParents(observations, new Set([main, worker, other, leaf]), manual);
+
+const rules = (parentage: Parentage, of: AgentKey) => (parentage.evidence.get(of) ?? []).map((e) => e.rule);
+
+describe("which evidence wins", () => {
+  it("is what is stated, before what only follows from a place", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, main, { confidence: 0.5, source: "inferred", rule: "place" }));
+    book.see({ by: leaf, at: 2 }, parentNamed(leaf, worker, { rule: "meta" }));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(worker);
+    expect(rules(decided, leaf)).toEqual(["meta", "place"]);
+    expect(decided.problems).toEqual([]);
+  });
+
+  it("is the product's own word, before what is read off the parent's records, before the child's", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, main, { source: "child_rollout", rule: "child" }));
+    book.see({ by: worker, at: 2 }, spawnCalled("c"));
+    book.see({ by: worker, at: 3 }, callSpawned("c", leaf));
+    book.see({ by: leaf, at: 4 }, parentNamed(leaf, other, { source: "protocol", rule: "meta" }));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(other);
+    expect(rules(decided, leaf)).toEqual(["meta", "result", "child"]);
+  });
+
+  it("is a person's, before everything", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
+    const decided = decide(book.observations, [{ child: leaf, parent: other, at: 5_000 }]);
+    expect(decided.parents.get(leaf)).toBe(other);
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ rule: "manual", source: "manual", from: null, says: "linked by hand on 1970-01-01T00:00:05.000Z" });
+    expect(rules(decided, leaf)).toEqual(["manual", "named"]);
+  });
+
+  it("is not a person's, where nobody knows the agent that was meant", () => {
+    const stranger = agent("t", "stranger");
+    const decided = decide([], [{ child: leaf, parent: stranger, at: 1 }]);
+    expect(rules(decided, leaf)).toEqual(["thread"]);
+    expect(decided.problems).toEqual([{ code: "manual-link-unknown", where: leaf, detail: `linked by hand to ${stranger}` }]);
+  });
+
+  it("is the earlier of two that are equally strong, and the conflict is told", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 9 }, parentNamed(leaf, other));
+    book.see({ by: leaf, at: 3 }, parentNamed(leaf, worker));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(worker);
+    expect(decided.problems).toEqual([{ code: "parent-conflict", where: leaf, detail: `named names ${worker}, named names ${other}` }]);
+  });
+
+  it("is no conflict, where two witnesses agree", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker, { rule: "meta" }));
+    book.see({ by: worker, at: 2 }, spawnCalled("c"));
+    book.see({ by: worker, at: 3 }, callSpawned("c", leaf));
+    expect(decide(book.observations).problems).toEqual([]);
+  });
+});
+
+describe("an agent whose parent nothing names", () => {
+  it("stands under the thread that its id belongs to, and says that this is all there is", () => {
+    const decided = decide([]);
+    expect(decided.parents.get(leaf)).toBe(main);
+    expect(decided.evidence.get(leaf)).toMatchObject([{ rule: "thread", source: "inferred", confidence: 0.1 }]);
+    expect(decided.parents.get(main)).toBeNull();
+  });
+});
+
+describe("a call and the agent it made", () => {
+  it("make the caller the parent, found by any record that holds the call", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, record({ calls: [{ call: call("c"), name: "Other" }] }));
+    book.see({ by: main, at: 2 }, callSpawned("c", leaf));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(worker);
+    expect(decided.agentsOfCall(call("c"))).toEqual([leaf]);
+  });
+
+  it("say nothing, where nobody is known to have made the call", () => {
+    const book = notebook();
+    book.see({ by: main, at: 2 }, callSpawned("c", leaf));
+    expect(rules(decide(book.observations), leaf)).toEqual(["thread"]);
+  });
+
+  it("are found under the call's other name too", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c", { makes: "maybe", description: "Flow" }));
+    book.see({ by: worker, at: 2 }, { type: "call-aliased", alias: call("run/1"), call: call("c") });
+    book.see({ by: leaf, at: 3 }, callSpawned("run/1", leaf));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(worker);
+    expect(decided.spawnCall(leaf)?.description).toBe("Flow");
+    expect(decided.agentsOfCall(call("run/1"))).toEqual([leaf]);
+  });
+});
+
+describe("a call that nobody answered", () => {
+  it("is an agent all the same, under the caller and named by the call", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c"));
+    const decided = decide(book.observations);
+    const asked = agent("t", "c");
+    expect([...decided.unanswered]).toEqual([asked]);
+    expect(decided.parents.get(asked)).toBe(worker);
+    expect(decided.evidence.get(asked)).toMatchObject([{ rule: "spawn-call", source: "parent_rollout", confidence: 1, call: call("c") }]);
+  });
+
+  it("is nothing, where such calls make agents only sometimes", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c", { makes: "maybe" }));
+    expect(decide(book.observations).unanswered.size).toBe(0);
+  });
+});
+
+describe("agents and calls that do not name each other", () => {
+  const offer = (prompt: string) => ({ offers: [match(prompt)] });
+
+  it("are paired by what they have in common", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c", offer("Do it.")));
+    book.see({ by: leaf, at: 2 }, answers(leaf, "Do it."));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(worker);
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ rule: "prompt", source: "inferred", confidence: 0.9, says: "the prompts are equal" });
+    expect(decided.unanswered.size).toBe(0);
+  });
+
+  it("are paired in order of time where several fit, and say so", () => {
+    // main    calls c1 at 1
+    // worker  calls c2 at 2, with the same prompt
+    // other   begins at 3, leaf at 4
+    const book = notebook();
+    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    book.see({ by: worker, at: 2 }, spawnCalled("c2", offer("Do it.")));
+    book.see({ by: other, at: 3 }, answers(other, "Do it."));
+    book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
+    const decided = decide(book.observations);
+    expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, worker]);
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ confidence: 0.6, says: "the prompts are equal; several fit, paired in order of time" });
+  });
+
+  it("are paired by what only a later record says the agent will be known by", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c"));
+    book.see({ by: leaf, at: 2 }, answers(leaf, "bob@team"));
+    book.see({ by: worker, at: 3 }, { type: "call-offers", call: call("c"), match: match("bob@team") });
+    expect(decide(book.observations).parents.get(leaf)).toBe(worker);
+  });
+
+  it("leave alone what is tied already", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
+    book.see({ by: main, at: 2 }, callSpawned("c1", other));
+    book.see({ by: worker, at: 3 }, spawnCalled("c2", offer("Do it.")));
+    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    expect(decide(book.observations).parents.get(leaf)).toBe(worker);
+  });
+
+  it("are not paired with a call that came later, nor an agent with its own call", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 4 }, answers(leaf, "Do it."));
+    book.see({ by: leaf, at: 3 }, spawnCalled("own", offer("Do it.")));
+    book.see({ by: worker, at: 5 }, spawnCalled("later", offer("Do it.")));
+    const decided = decide(book.observations);
+    expect(rules(decided, leaf)).toEqual(["thread"]);
+    expect(decided.unanswered.size).toBe(2);
+  });
+
+  it("are as many as there are calls, where a call makes one agent", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
+    book.see({ by: other, at: 2 }, answers(other, "Do it."));
+    book.see({ by: leaf, at: 3 }, answers(leaf, "Do it."));
+    const decided = decide(book.observations);
+    expect([rules(decided, other), rules(decided, leaf)]).toEqual([["prompt", "thread"], ["thread"]]);
+  });
+
+  it("may come back to the newest call, where the name is one that comes back", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("c1", offer("bob")));
+    book.see({ by: other, at: 2 }, answers(other, "bob", false));
+    book.see({ by: leaf, at: 3 }, answers(leaf, "bob", false));
+    const decided = decide(book.observations);
+    expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, main]);
+  });
+});
+
+describe("a circle", () => {
+  it("is cut at its weakest evidence, whose agent falls back on its next best parent outside", () => {
+    // worker -> other -> leaf -> worker, and a place that names main for leaf
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, parentNamed(worker, other));
+    book.see({ by: other, at: 2 }, parentNamed(other, leaf));
+    book.see({ by: leaf, at: 3 }, parentNamed(leaf, worker, { source: "inferred", confidence: 0.6 }));
+    book.see({ by: leaf, at: 4 }, parentNamed(leaf, main, { source: "inferred", confidence: 0.5 }));
+    const decided = decide(book.observations);
+    expect([decided.parents.get(worker), decided.parents.get(other), decided.parents.get(leaf)]).toEqual([other, leaf, main]);
+    expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: [leaf, other, worker].join(" -> ") }]);
+  });
+
+  it("of one is an agent that names itself", () => {
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, leaf));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBeNull();
+    expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: "it is named as its own parent" }]);
+  });
+
+  it("that a hand would close is cut elsewhere", () => {
+    // by the records:  main -> worker -> leaf;  by hand: worker under leaf
+    const book = notebook();
+    book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
+    book.see({ by: worker, at: 2 }, parentNamed(worker, main));
+    const decided = decide(book.observations, [{ child: worker, parent: leaf, at: 9 }]);
+    expect([decided.parents.get(worker), decided.parents.get(leaf)]).toEqual([leaf, null]);
+    expect(decided.problems.map((p) => [p.code, p.where])).toEqual([["parent-cycle", leaf]]);
+  });
+});

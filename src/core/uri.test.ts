@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { type KnownScheme, parseTarget, type Target } from "./uri.ts";
+
+const SCHEMES: readonly KnownScheme[] = [
+  { name: "toy", idForm: "a toy id is hexadecimal", isThreadId: (id) => /^[0-9a-f]+$/.test(id), isAgentId: (id) => /^[a-z0-9]+$/.test(id) },
+  { name: "other", idForm: "an other id is a number", isThreadId: (id) => /^\d+$/.test(id), isAgentId: () => false },
+];
+const parse = (input: string, existing: readonly string[] = []) => parseTarget(input, SCHEMES, (id) => existing.includes(id));
+const named = (provider: string | null, thread: string, agent: string | null = null): Target => ({ is: "named", provider, thread, agent });
+
+describe("what names a thread or an agent", () => {
+  it.each<[string, Target]>([
+    ["toy://abc123", named("toy", "abc123")],
+    ["toy://abc123/worker", named("toy", "abc123", "worker")],
+    ["agents://toy/abc123", named("toy", "abc123")],
+    ["agents://toy/abc123/worker", named("toy", "abc123", "worker")],
+    ["toy://threads/abc123", named("toy", "abc123")],
+    ["abc123", named(null, "abc123")],
+    ["abc123/worker", named(null, "abc123", "worker")],
+    ["123456", named(null, "123456")],
+    ["unassigned://toy/worker", named("unassigned", "toy", "worker")],
+    ["latest", { is: "latest", provider: null, agent: null }],
+    ["toy://latest", { is: "latest", provider: "toy", agent: null }],
+    ["agents://toy/latest/worker", { is: "latest", provider: "toy", agent: "worker" }],
+  ])("%s", (input, target) => {
+    expect(parse(input)).toEqual(target);
+  });
+
+  it("may be percent-encoded", () => {
+    expect(parse("toy://a%62c123")).toEqual(named("toy", "abc123"));
+    expect(parse("toy://abc123/50%", ["50%"])).toEqual(named("toy", "abc123", "50%"));
+  });
+
+  it("may be any id that a record uses, however odd or short", () => {
+    expect(parse("toy://Not-Hex/No.Agent", ["Not-Hex", "No.Agent"])).toEqual(named("toy", "Not-Hex", "No.Agent"));
+    expect(parse("toy://ab", ["ab"])).toEqual(named("toy", "ab"));
+  });
+});
+
+describe("what does not", () => {
+  it.each([
+    ["an unknown scheme", "nope://abc123", "unknown scheme nope", "known schemes: toy://, other://"],
+    ["an unknown scheme behind agents://", "agents://nope/abc123", "unknown scheme nope", "known schemes"],
+    ["an empty scheme", "://abc123", "unknown scheme (empty)", "known schemes"],
+    ["an empty scheme behind agents://", "agents:///abc123", "unknown scheme (empty)", "known schemes"],
+    ["nothing", "", "a part is empty", "write <provider>://<thread>"],
+    ["an empty thread", "toy://", "a part is empty", "write <provider>://<thread>"],
+    ["an empty agent", "toy://abc123/", "a part is empty", "write <provider>://<thread>"],
+    ["an empty part between", "toy://abc123//worker", "a part is empty", "write <provider>://<thread>"],
+    ["three parts", "toy://abc123/worker/leaf", "more than two parts", "write <provider>://<thread>"],
+    ["a query", "toy://abc123?x=1", "no query and no fragment", "write <provider>://<thread>"],
+    ["a fragment", "toy://abc123#x", "no query and no fragment", "write <provider>://<thread>"],
+    ["a way up", "toy://../abc123", "a URI is not a path", "write <provider>://<thread>"],
+    ["a way up behind the thread", "toy://abc123/..", "a URI is not a path", "write <provider>://<thread>"],
+    ["an encoded way up", "toy://%2e%2e%2fabc123", "cannot be a thread id", "a toy id is hexadecimal"],
+    ["a line break", "toy://abc123\nmore", "control characters", "write <provider>://<thread>"],
+    ["a null byte", "toy://abc123\u0000", "control characters", "write <provider>://<thread>"],
+    ["an encoded null byte", "toy://abc%00123", "cannot be a thread id", "a toy id is hexadecimal"],
+    ["an id that the provider cannot have", "toy://xyz-xyz", "cannot be a thread id", "a toy id is hexadecimal"],
+    ["an id that no provider can have", "xyz-xyz", "cannot be a thread id", "a toy id is hexadecimal; an other id is a number"],
+    ["another provider's id", "other://abc123", "cannot be a thread id", "an other id is a number"],
+    ["an agent that the provider cannot have", "toy://abc123/No.Agent", "cannot be an agent id", "write <provider>://<thread>"],
+    ["a prefix of fewer than six", "toy://abc12", "a prefix needs 6 characters or more", "a toy id is hexadecimal"],
+    ["two URIs in one", "toy://abc123 toy://def456", "a part is empty", "write <provider>://<thread>"],
+  ])("%s", (_what, input, wrong, right) => {
+    const fault = parse(input);
+    expect(fault).toEqual({ wrong: expect.stringContaining(wrong), right: expect.stringContaining(right) });
+    // One line each, whatever was typed.
+    expect(Object.values(fault).some((line) => String(line).includes("\n"))).toBe(false);
+  });
+});

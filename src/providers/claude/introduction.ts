@@ -1,0 +1,163 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asWords } from "../../core/json.ts";
+import type { SourceFile } from "../../core/provider.ts";
+import * as key from "./keys.ts";
+import { readUserText } from "./prompt.ts";
+import { CONVERSATION, type Row, textOf } from "./rows.ts";
+import { standAfter } from "./stand.ts";
+
+/** What the path of a transcript tells: a thread's, or one agent's. */
+export interface TranscriptOf {
+  /** Null where only the records say. */
+  readonly session: string | null;
+  /** What to call the thread when not even they do. */
+  readonly fallback: string | null;
+  readonly agent: string | null;
+  readonly run: string | null;
+}
+
+/** Internal work leaves files that look like agents': their names say what they are. */
+const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)[-_]/;
+
+/** Versions from this one on keep a file for every running process, so that its absence tells something (2.1.80 did not, 2.1.110 does). */
+const MARKS_PROCESS_SINCE = [2, 1, 110];
+
+/** Says once what a transcript and its first records tell about the agent itself: whose it is, where it works, what could have made it. */
+export class Introduction {
+  readonly #of: TranscriptOf;
+  readonly #file: SourceFile;
+  readonly #placed = new Set<AgentKey>();
+  readonly #mates = new Set<AgentKey>();
+  #last: { readonly speaker: AgentKey; readonly cwd: unknown; readonly gitBranch: unknown; readonly version: unknown } | null = null;
+  /** The conversation itself has begun. */
+  begun = false;
+
+  constructor(of: TranscriptOf, file: SourceFile) {
+    this.#of = of;
+    this.#file = file;
+  }
+
+  of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    if (!this.#placed.has(speaker)) {
+      this.#placed.add(speaker);
+      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes } });
+      this.#place(out, row, speaker, session);
+      if (this.#of.agent !== null && INTERNAL_IDS.test(this.#of.agent))
+        out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "its name says that it is the product's own work", unlessSpawned: false } });
+    }
+    this.#surroundings(out, row, speaker, session);
+    if (this.#of.agent !== null && !this.begun && CONVERSATION.has(row.type)) {
+      this.begun = true;
+      this.#introduceAgent(out, row, speaker, session);
+    }
+    this.#introduceMate(out, row, speaker);
+  }
+
+  /** Where the agent works and on which version. Every record repeats it, so it is told when it changes. */
+  #surroundings(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    const { cwd, gitBranch, version } = row.json;
+    const last = this.#last;
+    if (last !== null && last.speaker === speaker && last.cwd === cwd && last.gitBranch === gitBranch && last.version === version) return;
+    this.#last = { speaker, cwd, gitBranch, version };
+    const [folder, branch, productVersion] = [asWords(cwd), asWords(gitBranch), asWords(version)];
+    out.addOfFile({
+      type: "agent-described",
+      agent: speaker,
+      ...(folder === null ? {} : { cwd: folder }),
+      ...(branch === null ? {} : { branch }),
+      ...(productVersion === null ? {} : { productVersion }),
+    });
+    if (productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
+      out.addOfFile({ type: "agent-described", agent: key.thread(session), marksProcess: true });
+  }
+
+  /** Puts the agent into its thread, for want of anything better. */
+  #place(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    if (session === null) {
+      out.addOfFile({ type: "agent-described", agent: key.UNASSIGNED, kind: "unassigned" });
+      return;
+    }
+    const parent = key.thread(session);
+    if (speaker === parent) return;
+    const inline = this.#of.agent === null;
+    const says = inline ? "its records stand in the thread's transcript" : `its file belongs to session ${session}`;
+    out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
+    if (this.#of.run !== null) {
+      out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
+      out.add({
+        type: "call-spawned",
+        call: key.run(this.#of.run),
+        child: speaker,
+        rule: "workflow run",
+        source: "parent_rollout",
+        says: `its file lies in the folder of run ${this.#of.run}, which the call started`,
+      });
+    }
+    if (inline) this.#answer(out, row, speaker, session);
+  }
+
+  /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
+  #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
+    if (row.parentUuid !== null)
+      out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "it begins in the middle of another conversation", unlessSpawned: true } });
+    if (session !== null) this.#answer(out, row, speaker, session);
+  }
+
+  #answer(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
+    const isPrompt = row.type === "user" && row.blocks.every((b) => b.is !== "tool-result");
+    const prompt = isPrompt ? readUserText(textOf(row)) : null;
+    if (prompt?.is === "prompt") {
+      out.add({
+        type: "answers",
+        agent: speaker,
+        match: key.promptMatch(session, prompt.text),
+        rule: "prompt",
+        source: "inferred",
+        exclusive: true,
+        says: "its first prompt equals the prompt of the call",
+      });
+      if (prompt.text.trim() === "Warmup")
+        out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
+    } else if (row.type === "assistant") {
+      // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
+      if (standAfter(row)?.stands === "open")
+        out.add({
+          type: "answers",
+          agent: speaker,
+          match: key.orderMatch(session),
+          rule: "order",
+          source: "inferred",
+          exclusive: true,
+          says: "it began after the call, and its file holds no prompt",
+        });
+      out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
+    }
+  }
+
+  /** A team mate that is a session of its own names its team. */
+  #introduceMate(out: FindingsOf, row: Row, speaker: AgentKey) {
+    const [name, team] = [asWords(row.json.agentName), asWords(row.json.teamName)];
+    if (name === null || team === null || this.#mates.has(speaker)) return;
+    this.#mates.add(speaker);
+    out.add({ type: "agent-described", agent: speaker, kind: "teammate", name });
+    out.add({
+      type: "answers",
+      agent: speaker,
+      match: key.mateMatch(name, team),
+      rule: "teamName+agentName",
+      source: "child_rollout",
+      exclusive: false,
+      says: `its records say it is ${name} of team ${team}`,
+    });
+  }
+}
+
+function atLeast(version: string, floor: readonly number[]): boolean {
+  const parts = version.split(".").map(Number);
+  for (const [i, want] of floor.entries()) {
+    const got = parts[i] ?? 0;
+    if (got !== want) return got > want;
+  }
+  return true;
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { notificationsIn } from "./notification.ts";
+
+const note = (inside: string) => `<task-notification>\n${inside}\n</task-notification>`;
+const only = (text: string) => {
+  const [first, ...more] = notificationsIn(text);
+  expect(more).toEqual([]);
+  return first;
+};
+
+describe("a task notification", () => {
+  it("names the task, its call, its state and its result", () => {
+    const text = note(
+      "<task-id>a0b1</task-id>\n<tool-use-id>toolu_1</tool-use-id>\n<status>completed</status>\n<summary>Agent &quot;Work&quot; finished</summary>\n<result>All is\ndone.</result>",
+    );
+    expect(only(`Before. ${text} After.`)).toEqual({
+      tasks: ["a0b1"],
+      toolUse: "toolu_1",
+      state: "completed",
+      summary: "Agent &quot;Work&quot; finished",
+      result: "All is\ndone.",
+      isAgent: true,
+    });
+  });
+
+  it.each([
+    ["completed", "completed"],
+    ["failed", "errored"],
+    ["killed", "shutdown"],
+    ["stopped", "shutdown"],
+    ["something new", null],
+    // Every object has one of these.
+    ["constructor", null],
+  ])("with the status %s says %s", (status, state) => {
+    expect(only(note(`<task-id>a</task-id><status>${status}</status>`))?.state).toBe(state);
+  });
+
+  it("names several agents that were lost in one crash, and no call", () => {
+    const found = only(
+      note(
+        '<task-id>a0b1</task-id>\n<task-id>a2c3</task-id>\n<status>stopped</status>\n<summary>2 background agents didn\'t finish before the previous session ended: "A" (a0b1), "B" (a2c3).</summary>',
+      ),
+    );
+    expect(found).toMatchObject({ tasks: ["a0b1", "a2c3"], toolUse: null, state: "shutdown", result: null, isAgent: true });
+  });
+
+  it("keeps a result whole that holds the same tags", () => {
+    const found = only(
+      note(
+        "<task-id>a</task-id><status>completed</status><summary>Agent done</summary><result>It said <result>42</result> and <status>failed</status>.</result>",
+      ),
+    );
+    expect(found).toMatchObject({ state: "completed", result: "It said <result>42</result> and <status>failed</status>." });
+  });
+
+  it("does not speak of the agents that its result speaks of", () => {
+    const quoted = note("<task-id>b</task-id><tool-use-id>toolu_2</tool-use-id><status>failed</status>");
+    const found = only(note(`<task-id>a</task-id><status>completed</status><result>I saw ${quoted} there.</result>`));
+    expect(found).toMatchObject({ tasks: ["a"], toolUse: null, state: "completed" });
+  });
+
+  it("may be one of several in a text", () => {
+    const text = note("<task-id>a</task-id><status>completed</status>") + note("<task-id>b</task-id><status>failed</status>");
+    expect([...notificationsIn(text)].map((n) => [n.tasks, n.state])).toEqual([
+      [["a"], "completed"],
+      [["b"], "errored"],
+    ]);
+  });
+
+  it("tells agents from background shells", () => {
+    expect(only(note('<task-id>b1</task-id><status>completed</status><summary>Background command "sleep 5" completed (exit code 0)</summary>'))?.isAgent).toBe(
+      false,
+    );
+  });
+
+  it("is not there before it is finished, nor where only its name is spoken of", () => {
+    expect([...notificationsIn("<task-notification><task-id>a</task-id>")]).toEqual([]);
+    expect([...notificationsIn("What is a task-notification?")]).toEqual([]);
+  });
+});

@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import {
+  agentCall,
+  agentFile,
+  agentWriter,
+  forestOf,
+  mainWriter,
+  metaFile,
+  OTHER_SESSION,
+  read,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+  treeFrom,
+  writer,
+} from "../../../test/claude-records.ts";
+import * as key from "./keys.ts";
+
+const CALL = "toolu_0123456789abcdef";
+const SECOND_CALL = "toolu_fedcba9876543210";
+
+/** A thread that asks for one agent, and what its call returned. */
+function askingThread(toolUseResult: Readonly<Record<string, unknown>> = { status: "completed", agentId: "a0b1" }) {
+  const main = mainWriter();
+  return [
+    main.user("Begin."),
+    main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
+    main.result(CALL, "Done.", { toolUseResult }),
+    main.assistant([text("All done.")]),
+  ];
+}
+
+function finishedAgent(id = "a0b1", prompt = "Do it.") {
+  const agent = agentWriter(id);
+  return [agent.user(prompt), agent.assistant([text("Done.")])];
+}
+
+const codes = (files: Parameters<typeof read>[0]) => read(files).problems.map((p) => `${p.code} ${p.where}: ${p.detail}`);
+
+describe("an agent's file", () => {
+  it("is shown under the thread that called it", () => {
+    const tree = treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: finishedAgent() });
+    expect(tree.children).toMatchObject([{ agentId: "a0b1", status: "completed", link: { rule: "toolUseResult.agentId", toolCallId: CALL } }]);
+  });
+
+  it("that does not say it is one is reported, and not shown", () => {
+    const stray = mainWriter();
+    const files = { [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: [stray.user("Do it."), stray.assistant([text("Done.")])] };
+    expect(codes(files)).toEqual([`agent-file-not-sidechain ${agentFile("a9")}:1: agent a9`]);
+    expect(treeFrom(files).children).toEqual([]);
+  });
+
+  it("that names another session is reported, and shown under neither", () => {
+    const foreign = agentWriter("a9", { sessionId: OTHER_SESSION });
+    const files = { [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: [foreign.user("Do it."), foreign.assistant([text("Done.")])] };
+    expect(codes(files)).toEqual([`agent-file-foreign ${agentFile("a9")}:1: it names session ${OTHER_SESSION}`]);
+    expect([...forestOf(files).agents.keys()]).toEqual([key.thread(SESSION)]);
+  });
+
+  it("that was refused takes its meta file with it, but not what its parent says of it", () => {
+    const stray = [mainWriter().user("Do it.")];
+    const meta = { agentType: "general-purpose", spawnDepth: 1 };
+    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a9")]: stray, [metaFile("a9")]: meta }).children).toEqual([]);
+    const named = treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: stray, [metaFile("a0b1")]: meta });
+    expect(named.children).toMatchObject([{ agentId: "a0b1", status: "completed", statusSource: "parent_rollout", usage: { own: { calls: 0 } } }]);
+  });
+
+  it("stands under its thread where that is named but gone, and the thread is told as missing", () => {
+    const forest = forestOf({ [agentFile("a0b1")]: finishedAgent() });
+    expect(forest.agents.get(key.agent(SESSION, "a0b1"))?.parent).toBe(key.thread(SESSION));
+    expect(forest.problems.map((p) => p.code)).toEqual(["thread-missing"]);
+  });
+
+  it("beside the transcripts belongs to the thread that its records name", () => {
+    const forest = forestOf({ "projects/-repo/agent-0a1b2c3d.jsonl": finishedAgent("0a1b2c3d") });
+    expect(forest.agents.get(key.agent(SESSION, "0a1b2c3d"))?.uri).toBe(`claude://${SESSION}/0a1b2c3d`);
+  });
+
+  it("that names no thread at all is unassigned, not lost", () => {
+    const agent = agentWriter("0a1b2c3d", { sessionId: null });
+    const forest = forestOf({ "projects/-repo/agent-0a1b2c3d.jsonl": [agent.user("Do it."), agent.assistant([text("Done.")])] });
+    expect([...forest.agents.values()].map((a) => a.uri).sort()).toEqual(["unassigned://claude", "unassigned://claude/0a1b2c3d"]);
+  });
+});
+
+describe("the product's own work", () => {
+  const usage = { usage: { input_tokens: 7, output_tokens: 5 } };
+
+  it.each(["acompact-0a1b", "aprompt_suggestion-0a1b", "asession_memory-0a1b"])("in the file of %s is no agent, and its calls are internal", (id) => {
+    const work = agentWriter(id);
+    const tree = treeFrom({
+      [THREAD_FILE]: [mainWriter().user("Begin.")],
+      [agentFile(id)]: [work.user("Summarise."), work.assistant([text("Short.")], usage)],
+    });
+    expect(tree.children).toEqual([]);
+    expect(tree.usage).toMatchObject({ own: { calls: 0 }, internal: { calls: 1, inputTokens: 7, outputTokens: 5 }, subtree: { calls: 1 } });
+  });
+
+  it("is a warm-up that nobody called, but not an agent whom somebody told to warm up", () => {
+    const warm = () => {
+      const work = agentWriter("a0b1");
+      return [work.user("Warmup"), work.assistant([text("Ready.")], usage)];
+    };
+    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: warm() }).children).toEqual([]);
+    expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: warm() }).children).toMatchObject([
+      { agentId: "a0b1", usage: { own: { calls: 1 } } },
+    ]);
+  });
+});
+
+describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
+  /** Two at once: their records are mixed, and only the chain of parents tells them apart. */
+  function inlineThread() {
+    const main = mainWriter();
+    const [first, second] = [writer("first", { isSidechain: true }), writer("second", { isSidechain: true })];
+    return [
+      main.user("Begin."),
+      main.assistant([agentCall(CALL, "Do the first."), agentCall(SECOND_CALL, "Do the second.")], { stop_reason: "tool_use" }),
+      // The clocks of the writers run alike: what answers must come after what was asked.
+      ...[second.user("Do the second."), first.user("Do the first."), first.assistant([text("First.")]), second.assistant([text("Second.")])].map(later),
+      main.result(CALL, "First.", { toolUseResult: { status: "completed" } }),
+      main.assistant([text("All done.")]),
+    ];
+  }
+  const later = (record: Readonly<Record<string, unknown>>) => ({ ...record, timestamp: new Date(Date.parse(String(record.timestamp)) + 5_000).toISOString() });
+
+  it("are told apart by their chains, and named by the calls that their prompts answer", () => {
+    const tree = treeFrom({ [THREAD_FILE]: inlineThread() });
+    expect(tree.children.map((c) => [c.agentId, c.prompt, c.result]).sort()).toEqual([
+      [CALL, "Do the first.", "First."],
+      [SECOND_CALL, "Do the second.", "Second."],
+    ]);
+    expect(tree.usage.own.calls).toBe(2);
+  });
+
+  it("are no agents before the thread's own records begin: that is a promoted transcript", () => {
+    const copy = writer("copy", { isSidechain: true });
+    const main = mainWriter();
+    const tree = treeFrom({ [THREAD_FILE]: [copy.user("Do it."), copy.assistant([text("Done.")]), main.user("Go on."), main.assistant([text("Went on.")])] });
+    expect(tree.children).toEqual([]);
+    expect(tree.usage.own.calls).toBe(2);
+  });
+});
+
+describe("records that are not as they should be", () => {
+  it("are reported with their place, and what follows is read", () => {
+    const main = mainWriter();
+    const records = [main.user("Begin."), '{"type":"user",', "[1]", { type: "brand-new" }, { uuid: "x" }, main.assistant([text("Done.")])];
+    expect(codes({ [THREAD_FILE]: records })).toEqual([
+      `line-not-json ${THREAD_FILE}:2: 15 bytes`,
+      `record-malformed ${THREAD_FILE}:3: not an object`,
+      `record-unknown ${THREAD_FILE}:4: brand-new`,
+      `record-unknown ${THREAD_FILE}:5: no type`,
+    ]);
+    expect(treeFrom({ [THREAD_FILE]: records })).toMatchObject({ status: "completed", usage: { own: { calls: 1 } } });
+  });
+});
+
+describe("tokens", () => {
+  const answer = { id: "msg_0123456789abcdef" };
+
+  it("of an answer spread over several records are the largest, once", () => {
+    const main = mainWriter();
+    const tree = treeFrom({
+      [THREAD_FILE]: [
+        main.user("Begin."),
+        main.assistant([{ type: "thinking", thinking: "Hm." }], { ...answer, stop_reason: null, usage: { input_tokens: 30, output_tokens: 2 } }),
+        main.assistant([text("Let me see.")], { ...answer, stop_reason: null, usage: { input_tokens: 30, output_tokens: 2 } }),
+        main.assistant([toolUse(CALL, "Bash")], { ...answer, stop_reason: "tool_use", usage: { input_tokens: 30, output_tokens: 87 } }),
+      ],
+    });
+    expect(tree.usage.own).toMatchObject({ calls: 1, inputTokens: 30, outputTokens: 87 });
+  });
+
+  it("written to the cache for an hour are part of those written", () => {
+    const main = mainWriter();
+    const usage = {
+      input_tokens: 1,
+      output_tokens: 2,
+      cache_read_input_tokens: 300,
+      cache_creation_input_tokens: 50,
+      cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 },
+    };
+    const tree = treeFrom({ [THREAD_FILE]: [main.user("Begin."), main.assistant([text("Done.")], { usage })] });
+    expect(tree.usage.own).toMatchObject({ inputTokens: 1, cacheReadTokens: 300, cacheWriteTokens: 50, cacheWrite1hTokens: 30 });
+  });
+
+  it("are none for what the product made up itself", () => {
+    const main = mainWriter();
+    const tree = treeFrom({
+      [THREAD_FILE]: [
+        main.user("Begin."),
+        main.assistant([text("API Error")], { model: "<synthetic>", usage: { input_tokens: 9, output_tokens: 9 } }, { isApiErrorMessage: true }),
+      ],
+    });
+    expect(tree).toMatchObject({ status: "errored", usage: { own: { calls: 0, inputTokens: 0 } } });
+  });
+});
+
+describe("an agent of which no file is known", () => {
+  it("is errored where its call failed, and shut down where a person refused it", () => {
+    const ask = (more: Readonly<Record<string, unknown>>, words: string) => {
+      const main = mainWriter();
+      return [main.user("Begin."), main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }), main.result(CALL, words, more, true)];
+    };
+    const status = (records: readonly unknown[]) => treeFrom({ [THREAD_FILE]: records }).children.map((c) => [c.agentId, c.status, c.description]);
+    expect(status(ask({}, "Agent type 'x' not found"))).toEqual([[CALL, "errored", "Work"]]);
+    expect(status(ask({}, "The user doesn't want to proceed with this tool use."))).toEqual([[CALL, "shutdown", "Work"]]);
+    expect(status(ask({ toolDenialKind: "user" }, "No."))).toEqual([[CALL, "shutdown", "Work"]]);
+  });
+
+  it("ended as the last of several notifications says", () => {
+    const main = mainWriter();
+    const told = (status: string) =>
+      `<task-notification><task-id>a0b1</task-id><status>${status}</status><summary>Agent "Work" ${status}</summary></task-notification>`;
+    const launched = { isAsync: true, status: "async_launched", agentId: "a0b1" };
+    const records = [
+      main.user("Begin."),
+      main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
+      main.result(CALL, "Async agent launched successfully.", { toolUseResult: launched }),
+      main.user(told("failed")),
+      main.user(told("completed")),
+    ];
+    expect(treeFrom({ [THREAD_FILE]: records }).children).toMatchObject([
+      { agentId: "a0b1", status: "completed", statusSource: "parent_rollout", background: true },
+    ]);
+  });
+});

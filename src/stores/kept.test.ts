@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { agentKey, threadKey } from "../core/ids.ts";
+import { openKept } from "./kept.ts";
+
+const thread = threadKey("toy", "t");
+const [a, b] = [agentKey("toy", "t", "a"), agentKey("toy", "t", "b")];
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "retinue-kept-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("what people decided", () => {
+  it("is there after a restart, and the last word on a child counts", async () => {
+    const path = join(folder, "new", "kept.sqlite");
+    const first = await openKept(path);
+    first.link(a, thread, 1);
+    first.link(b, thread, 2);
+    first.link(a, b, 3);
+    first.close();
+    const second = await openKept(path);
+    expect(second.links()).toEqual([
+      { child: a, parent: b, at: 3 },
+      { child: b, parent: thread, at: 2 },
+    ]);
+    expect([second.unlink(a), second.unlink(a)]).toEqual([true, false]);
+    expect(second.links().map((l) => l.child)).toEqual([b]);
+    second.close();
+  });
+
+  it("two processes may keep at once", async () => {
+    const path = join(folder, "kept.sqlite");
+    const [one, two] = [await openKept(path), await openKept(path)];
+    one.link(a, thread, 1);
+    two.link(b, thread, 2);
+    expect(one.links().length).toBe(2);
+    one.close();
+    two.close();
+  });
+
+  it("a newer file is left alone with a clear word", async () => {
+    const path = join(folder, "kept.sqlite");
+    (await openKept(path)).close();
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99");
+    db.close();
+    await expect(openKept(path)).rejects.toThrow(/newer retinue \(version 99\)/);
+  });
+});

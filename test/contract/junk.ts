@@ -1,0 +1,88 @@
+/** Records that no product wrote: noise, records cut off, records in which something is of the wrong kind. */
+import fc from "fast-check";
+import type { FixtureSource } from "./sources.ts";
+
+/** A record, and the file that somebody put it into. */
+export class JunkRecord {
+  readonly source: FixtureSource;
+  readonly record: Uint8Array;
+
+  constructor(source: FixtureSource, record: Uint8Array) {
+    this.source = source;
+    this.record = record;
+  }
+
+  /** A failure is read by people. */
+  [fc.toStringMethod](): string {
+    return `${this.source.name} with ${new TextDecoder().decode(this.record)}`;
+  }
+}
+
+/** Each of a wrong kind somewhere; the names are those that plain objects know without being told. */
+const WRONG: readonly unknown[] = [
+  null,
+  true,
+  0,
+  -1,
+  1e300,
+  2 ** 60,
+  "",
+  " ",
+  "x",
+  "constructor",
+  "__proto__",
+  "2026-99-99T99:99:99Z",
+  [],
+  {},
+  [null],
+  [[]],
+  [{}],
+  { type: null },
+  { a: { b: [] } },
+];
+
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+export function junkRecords(sources: readonly FixtureSource[]): fc.Arbitrary<JunkRecord> {
+  const samples = telling(sources);
+  const sample = fc.constantFrom(...samples);
+  const noise = fc.tuple(sample, fc.uint8Array({ maxLength: 200 })).map(([{ source }, record]) => new JunkRecord(source, record));
+  const otherJson = fc.tuple(sample, fc.jsonValue()).map(([{ source }, value]) => new JunkRecord(source, bytesOf(value)));
+  const cutOff = fc
+    .tuple(sample, fc.double({ min: 0, max: 1, noNaN: true }))
+    .map(([{ source, record }, part]) => new JunkRecord(source, record.subarray(0, Math.floor(part * record.length))));
+  const misplaced = fc.tuple(sample, sample).map(([{ source }, { record }]) => new JunkRecord(source, record));
+  const changes = fc.array(fc.record({ path: fc.array(fc.nat(), { minLength: 1, maxLength: 6 }), to: fc.constantFrom(...WRONG) }), {
+    minLength: 1,
+    maxLength: 3,
+  });
+  const mutated = fc.tuple(sample, changes).map(([{ source, record }, list]) => {
+    const value: unknown = JSON.parse(new TextDecoder().decode(record));
+    return new JunkRecord(source, bytesOf(list.reduce((changed, { path, to }) => replaceAt(changed, path, to), value)));
+  });
+  return fc.oneof({ arbitrary: mutated, weight: 6 }, cutOff, misplaced, noise, otherJson);
+}
+
+/** One or two records of every shape there is: thousands of like ones would only crowd out the rare. */
+function telling(sources: readonly FixtureSource[]): JunkRecord[] {
+  const taken = new Map<string, JunkRecord[]>();
+  for (const source of sources) {
+    for (const record of source.records) {
+      const value = JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
+      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")}`;
+      const list = taken.get(shape) ?? [];
+      if (list.length < 2) taken.set(shape, [...list, new JunkRecord(source, record)]);
+    }
+  }
+  return [...taken.values()].flat();
+}
+
+/** Walks down by the numbers given, as far as there is anything to walk into, and puts `to` there. */
+function replaceAt(value: unknown, [step, ...rest]: readonly number[], to: unknown): unknown {
+  if (step === undefined || typeof value !== "object" || value === null) return to;
+  const keys = Object.keys(value);
+  const key = keys[step % Math.max(1, keys.length)];
+  if (key === undefined) return to;
+  const inside = replaceAt((value as Record<string, unknown>)[key], rest, to);
+  return Array.isArray(value) ? value.with(Number(key), inside) : { ...value, [key]: inside };
+}

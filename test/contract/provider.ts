@@ -1,0 +1,141 @@
+/** What every provider promises, whatever product it reads. Called once for each in providers/index.ts. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { readMachine } from "../../src/app/machine.ts";
+import { link } from "../../src/core/link.ts";
+import type { Observation } from "../../src/core/observation.ts";
+import type { Findings, Provider } from "../../src/core/provider.ts";
+import { treeOf } from "../../src/core/record.ts";
+import { recordedHomes } from "../fixtures.ts";
+import { junkRecords } from "./junk.ts";
+import { type FixtureSource, fixtureSources, lineNumber, readAll } from "./sources.ts";
+
+const FORMATS = join(import.meta.dirname, "../../docs/formats");
+const RUNS = 400;
+
+export function providerContract(provider: Provider, fixtures: string): void {
+  describe(`the provider ${provider.name}`, () => {
+    let sources: FixtureSource[] = [];
+    beforeAll(() => {
+      sources = fixtureSources(provider, fixtures);
+    });
+
+    it("has fixtures that it can read", () => {
+      const found = sources.flatMap(readAll);
+      expect(found.flatMap((f) => f.observations).length).toBeGreaterThan(100);
+      expect(found.flatMap((f) => f.problems)).toEqual([]);
+    });
+
+    it("says where its format is known from: a version of the product, and when that was checked", () => {
+      const page = readFileSync(join(FORMATS, `${provider.name}.md`), "utf8");
+      expect(page).toMatch(/\d+\.\d+\.\d+/);
+      expect(page).toMatch(/checked[^\n]*\b20\d\d-\d\d-\d\d\b/i);
+    });
+
+    it("gives the same findings for the same records", () => {
+      for (const source of sources) expect(readAll(source)).toEqual(readAll(source));
+    });
+
+    it("gives what is there already the same findings when the file has grown", () => {
+      for (const source of sources) {
+        const half = Math.ceil(source.records.length / 2);
+        expect(readAll({ ...source, records: source.records.slice(0, half) })).toEqual(readAll(source).slice(0, half));
+      }
+    });
+
+    it("gives no two observations of a file the same id", () => {
+      for (const source of sources) {
+        const ids = readAll(source).flatMap((f) => f.observations.map((o) => o.id));
+        expect(new Set(ids).size).toBe(ids.length);
+      }
+    });
+
+    it("knows the ids of its own threads and agents", () => {
+      const threads = recordedHomes(provider.name).flatMap((home) => home.threads);
+      expect(threads.map((t) => t.root).filter((id) => !provider.isThreadId(id))).toEqual([]);
+      const agents = threads.flatMap((t) => t.agents.flatMap((a) => a.agentId ?? []));
+      expect(agents.filter((id) => !provider.isAgentId(id))).toEqual([]);
+    });
+
+    it("never throws, whatever the bytes are, and finds only plain facts", () => {
+      fc.assert(
+        fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 4 }), (junk) => {
+          const [{ source } = fail("no junk")] = junk;
+          const parser = source.stream.open(source.file);
+          junk.forEach(({ record }, i) => {
+            const found = parser.push(record, lineNumber(source.stream, i));
+            expectPlain(found);
+            expectPlain(parser.events(record, lineNumber(source.stream, i)));
+          });
+        }),
+        { numRuns: RUNS },
+      );
+    });
+
+    it("gives facts from which a tree can be shown, though records among the real ones are junk", () => {
+      fc.assert(
+        fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 6 }), fc.nat(), (junk, at) => {
+          const observations = junk.flatMap(({ source, record }): readonly Observation[] => {
+            const parser = source.stream.open(source.file);
+            const records = source.stream.shape === "document" ? [record] : source.records.slice(0, 20).toSpliced(at % 20, 0, record);
+            return records.flatMap((one, i) => parser.push(one, lineNumber(source.stream, i)).observations);
+          });
+          const forest = link(observations, { now: Date.now(), liveness: () => "unknown" });
+          for (const root of forest.roots) expect(JSON.stringify(treeOf(forest, root, () => 0))).toContain('"schema"');
+        }),
+        { numRuns: RUNS / 4 },
+      );
+    });
+
+    it("tells of a last line that is still being written, and shows everything before it", async () => {
+      const source = sources.find((s) => s.stream.shape === "lines" && s.records.length > 4) ?? fail("no file of lines");
+      const [whole, cut] = [await grownTo(source, 0), await grownTo(source, 20)];
+      expect(whole.problems).toEqual([]);
+      expect(cut.problems.map((p) => [p.code, p.where])).toEqual([["line-unfinished", `${cut.path}:${source.records.length}`]]);
+      expect(cut.agents).toBe(whole.agents);
+    });
+
+    it("takes a home without its product for an empty one", async () => {
+      const home = tempHome();
+      const machine = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") }, providers: [provider] });
+      expect(machine.problems).toEqual([]);
+      expect([machine.forest.agents.size, machine.counts.files]).toEqual([0, 0]);
+      expect(machine.roots.map((root) => root.exists)).not.toContain(true);
+    });
+
+    /** A home with one file of the fixtures in it, the last `missing` bytes of which are not written yet. */
+    async function grownTo(source: FixtureSource, missing: number) {
+      const home = tempHome();
+      const inHome = source.name.slice(source.name.search(/\/home[^/]*\//)).replace(/^\/home[^/]*\//, "");
+      const path = join(home, inHome);
+      mkdirSync(dirname(path), { recursive: true });
+      const text = Buffer.concat(source.records.flatMap((record) => [record, Buffer.from("\n")]));
+      writeFileSync(path, text.subarray(0, text.length - missing));
+      const machine = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") }, providers: [provider] });
+      return { path, problems: machine.problems.filter((p) => p.code !== "thread-missing"), agents: machine.forest.agents.size };
+    }
+  });
+}
+
+function tempHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "retinue-test-"));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  return home;
+}
+
+/** Nothing that could not be written down: no functions, no holes, no numbers that are none. */
+function expectPlain(found: Findings | readonly unknown[]) {
+  for (const value of leaves(found)) expect(value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value), String(value)).toBe(true);
+}
+
+function* leaves(value: unknown): Generator<unknown> {
+  if (typeof value !== "object" || value === null) yield value;
+  else for (const inside of Object.values(value)) yield* leaves(inside);
+}
+
+function fail(why: string): never {
+  throw new Error(why);
+}

@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "..");
+const BIN = join("node_modules", "retinue", "bin", "retinue.js");
+const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
+
+/** What a person gets from the registry: the tarball, its dependencies, and nothing of ours besides. */
+beforeAll(async () => {
+  // The build is part of the test command and has just run; packing it again would empty dist/ under other tests.
+  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", scratch], { cwd: ROOT });
+  writeFileSync(join(scratch, "package.json"), '{"private":true}');
+  await run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", join(scratch, stdout.trim())], { cwd: scratch });
+}, 120_000);
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe("the packed tarball in an empty folder", () => {
+  const env = { PATH: process.env.PATH ?? "", HOME: scratch, RETINUE_HOME: join(scratch, "data") };
+
+  it("shows the example tree, with no development dependency around", async () => {
+    const { stdout } = await run(process.execPath, [BIN], { cwd: scratch, env });
+    expect(stdout).toContain("Reproduce the race");
+  });
+
+  it("keeps manual links without a word about experimental features", async () => {
+    const home = { ...env, CLAUDE_CONFIG_DIR: join(scratch, "node_modules/retinue/examples/claude") };
+    const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], { cwd: scratch, env: home });
+    expect(stderr).toBe("");
+    const { stdout } = await run(process.execPath, [BIN, "why", "latest/a51bb0"], { cwd: scratch, env: home });
+    expect(stdout).toContain("→ decided  manual");
+  });
+
+  it("holds neither sources nor tests nor fixtures", async () => {
+    const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--dry-run", "--json"], { cwd: ROOT });
+    const [pack] = JSON.parse(stdout) as { files: { path: string }[]; unpackedSize: number }[];
+    const folders = new Set(pack?.files.map((f) => f.path.split("/")[0]));
+    expect([...folders].sort()).toEqual(["LICENSE", "README.md", "bin", "dist", "examples", "package.json"]);
+    expect(pack?.unpackedSize).toBeLessThan(1_000_000);
+  });
+});
+
+describe("a Node that is too old", () => {
+  it.each(["20.20.2", "22.18.0", "18.0.0"])("%s gets one sentence and no stack trace", async (version) => {
+    const pretend = `Object.defineProperty(process.versions, "node", { value: "${version}" }); import(${JSON.stringify(join(ROOT, "bin/retinue.js"))})`;
+    const failed = await run(process.execPath, ["-e", pretend]).catch((error: { code: number; stdout: string; stderr: string }) => error);
+    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: `retinue needs Node.js 22.19 or newer; this is Node.js ${version}.\n` });
+  });
+});
