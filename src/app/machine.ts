@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Forest, type Liveness, link } from "../core/link.ts";
+import { type Forest, link } from "../core/link.ts";
+import type { Liveness } from "../core/liveness.ts";
 import type { Observation } from "../core/observation.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";

@@ -1,14 +1,13 @@
 import type { StatusVerdict } from "./agent.ts";
 import { type GatheredAgent, gatherAgents } from "./gather.ts";
-import { type AgentKey, ANONYMOUS, nativeCall, partsOf, type RecordKey, threadOf } from "./ids.ts";
-import { byTime, type Observation, type ObservationOf, type ProcessMark } from "./observation.ts";
+import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
+import { type Liveness, processViews } from "./liveness.ts";
+import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
 import type { Problem } from "./problem.ts";
+import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
 import { decideStatus, type ProcessView } from "./status.ts";
-
-/** Whether a process is there. Enters as an argument, like the clock, so that linking stays a pure function. */
-export type Liveness = (process: ProcessMark) => "alive" | "gone" | "unknown";
 
 export interface LinkOptions {
   readonly now: number;
@@ -146,68 +145,6 @@ function emptyAgent(key: AgentKey): GatheredAgent {
   return gatherAgents([], () => undefined, [key]).get(key) as GatheredAgent;
 }
 
-interface Place {
-  readonly key: AgentKey;
-  readonly depth: number;
-  readonly children: readonly AgentKey[];
-}
-
-/** Parents before children, siblings by the time they began. */
-function topDown(
-  agents: readonly AgentKey[],
-  parentOf: (key: AgentKey) => AgentKey | null,
-  infoOf: (key: AgentKey) => GatheredAgent,
-  calledAt: (key: AgentKey) => number | null,
-): Place[] {
-  const began = new Map(agents.map((key) => [key, infoOf(key).firstAt ?? calledAt(key) ?? Number.POSITIVE_INFINITY]));
-  const byBirth = (a: AgentKey, b: AgentKey) => {
-    const [x, y] = [began.get(a) ?? 0, began.get(b) ?? 0];
-    return x === y ? (a < b ? -1 : 1) : x - y;
-  };
-  const children = Map.groupBy(agents, (key) => parentOf(key));
-  const places: Place[] = [];
-  const queue = (children.get(null) ?? []).toSorted(byBirth).map((key) => ({ key, depth: 0 }));
-  // The queue grows while it is walked: parents first, then their children.
-  for (const next of queue) {
-    const below = (children.get(next.key) ?? []).toSorted(byBirth);
-    places.push({ ...next, children: below });
-    for (const key of below) queue.push({ key, depth: next.depth + 1 });
-  }
-  return places;
-}
-
-function subtreeActivity(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Map<AgentKey, number> {
-  const last = new Map<AgentKey, number>();
-  for (const { key, children } of order.toReversed()) {
-    const newest = children.reduce((t, c) => Math.max(t, last.get(c) ?? 0), infoOf(key).lastAt ?? 0);
-    if (newest > 0) last.set(key, newest);
-  }
-  return last;
-}
-
-function processViews(facts: readonly Observation[], infoOf: (key: AgentKey) => GatheredAgent, liveness: Liveness): (thread: AgentKey) => ProcessView {
-  const seen = Map.groupBy(
-    facts.filter((f) => f.type === "process-seen"),
-    (f) => f.thread,
-  );
-  const view = (thread: AgentKey): ProcessView => {
-    const marks = (seen.get(thread) ?? []).map((f) => ({ ...f.process, waitingFor: f.waitingFor, is: liveness(f.process) }));
-    const newestFirst = marks.sort((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0) || b.pid - a.pid);
-    const alive = newestFirst.find((m) => m.is === "alive");
-    if (alive !== undefined) return { is: "alive", pid: alive.pid, startedAt: alive.startedAt, waitingFor: alive.waitingFor };
-    if (newestFirst.some((m) => m.is === "unknown")) return { is: "unknown" };
-    const [gone] = newestFirst;
-    if (gone !== undefined) return { is: "gone", why: `its process (pid ${gone.pid}) is gone` };
-    return infoOf(thread).marksProcess ? { is: "gone", why: "no process runs its thread any more" } : { is: "unknown" };
-  };
-  const known = new Map<AgentKey, ProcessView>();
-  return (thread) => {
-    const cached = known.get(thread) ?? view(thread);
-    known.set(thread, cached);
-    return cached;
-  };
-}
-
 function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnType<typeof decideParents>["agentsOfCall"]) {
   const said = new Map<AgentKey, ObservationOf<"lifecycle">[]>();
   for (const fact of facts) {
@@ -218,26 +155,6 @@ function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnTy
   for (const list of said.values()) list.sort(byTime);
   return said;
 }
-
-/** An agent's URI is its top-level thread and its own id; a thread of another product keeps its own. */
-function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => AgentKey | null, callOf: (key: AgentKey) => SpawnCall | undefined) {
-  const names = new Map<AgentKey, { uri: string; sessionId: string; agentId: string | null; provider: string }>();
-  for (const { key } of order) {
-    const { provider, thread, agent } = partsOf(key);
-    const parent = parentOf(key);
-    const above = parent === null ? undefined : names.get(parent);
-    const isRoot = above === undefined || above.provider !== provider;
-    const sessionId = isRoot ? thread : above.sessionId;
-    const call = callOf(key);
-    const own = agent !== null && call !== undefined && isAnonymous(agent) ? nativeCall(call.call) : agent;
-    const agentId = isRoot && agent === null ? null : own === null ? thread : stripAnonymous(own);
-    names.set(key, { uri: agentId === null ? `${provider}://${sessionId}` : `${provider}://${sessionId}/${agentId}`, sessionId, agentId, provider });
-  }
-  return names;
-}
-
-const isAnonymous = (agent: string) => agent.startsWith(ANONYMOUS);
-const stripAnonymous = (agent: string) => (isAnonymous(agent) ? agent.slice(ANONYMOUS.length) : agent);
 
 export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null =>
   info.description ?? call?.description ?? info.name ?? call?.name ?? null;
@@ -261,26 +178,29 @@ function missingWords(info: GatheredAgent, unanswered: boolean, copiedFrom: Agen
   return isRoot ? "agents name this thread, but its transcript is gone" : "its parent names it, but no transcript of its own is known";
 }
 
-/** A thread whose own answer is finished still runs while its live process waits for background agents. */
+/**
+ * An agent whose own answer is finished still runs while its live process waits for agents below it: they will wake it.
+ * Not so once its parent was told that it ended: then they report to the thread instead.
+ */
 function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Place[], processOf: (key: AgentKey) => ProcessView) {
   const running = new Map<AgentKey, number>();
-  for (const { key, children, depth } of order.toReversed()) {
+  for (const { key, children } of order.toReversed()) {
     const below = children.reduce((sum, c) => sum + (running.get(c) ?? 0), 0);
     const agent = linked.get(key) as LinkedAgent;
-    if (depth === 0 && below > 0 && agent.verdict.status === "completed" && processOf(key).is === "alive") {
-      const words = `${below} background agent${below === 1 ? "" : "s"}`;
-      linked.set(key, {
-        ...agent,
-        verdict: {
-          status: "running",
-          statusSource: "inferred",
-          statusReason: `its last answer is finished, but ${words} still run in its live process`,
-          activity: `waits for ${words}`,
-        },
-      });
-    }
-    running.set(key, below + (agent.verdict.status === "running" ? 1 : 0));
+    const waits = below > 0 && agent.verdict.status === "completed" && agent.verdict.statusSource !== "parent_rollout" && processOf(key).is === "alive";
+    if (waits) linked.set(key, { ...agent, verdict: waiting(below) });
+    running.set(key, below + (waits || agent.verdict.status === "running" ? 1 : 0));
   }
+}
+
+function waiting(below: number): StatusVerdict {
+  const words = `${below} background agent${below === 1 ? "" : "s"}`;
+  return {
+    status: "running",
+    statusSource: "inferred",
+    statusReason: `its last answer is finished, but ${words} below it still run in its live process`,
+    activity: `waits for ${words}`,
+  };
 }
 
 function* missingThreads(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Generator<Problem> {

@@ -61,7 +61,7 @@ describe("what does not", () => {
     ["another provider's id", "other://abc123", "cannot be a thread id", "an other id is a number"],
     ["an agent that the provider cannot have", "toy://abc123/No.Agent", "cannot be an agent id", "write <provider>://<thread>"],
     ["a prefix of fewer than six", "toy://abc12", "a prefix needs 6 characters or more", "a toy id is hexadecimal"],
-    ["two URIs in one", "toy://abc123 toy://def456", "a part is empty", "write <provider>://<thread>"],
+    ["two URIs in one", "toy://abc123 toy://def456", "blanks are not part of a URI", "one URI at a time"],
   ])("%s", (_what, input, wrong, right) => {
     const fault = parse(input);
     expect(fault).toEqual({ wrong: expect.stringContaining(wrong), right: expect.stringContaining(right) });

@@ -15,7 +15,9 @@ export interface Cell {
 }
 
 const GAP = "  ";
-const MIN_FLEX = 16;
+/** What the flexible column should get before others are dropped, and what it must get in the end. */
+const GOOD_FLEX = 28;
+const MIN_FLEX = 12;
 
 /** Aligned columns within `width`; null is as wide as it gets. */
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
@@ -41,7 +43,7 @@ function squeeze(columns: readonly Column[], natural: readonly number[], used: r
   let kept = columns.map((_, index) => index).filter((index) => used[index]);
   const total = () => kept.reduce((sum, i) => sum + (natural[i] ?? 0), 0) + GAP.length * (kept.length - 1);
   const flex = columns.findIndex((c) => c.flex);
-  const slack = Math.max(0, (natural[flex] ?? 0) - MIN_FLEX);
+  const slack = Math.max(0, (natural[flex] ?? 0) - GOOD_FLEX);
   if (width !== null) {
     while (total() - slack > width) {
       const victim = kept.reduce((worst, i) => ((columns[i]?.drop ?? 0) > (columns[worst]?.drop ?? 0) ? i : worst), kept[0] ?? 0);

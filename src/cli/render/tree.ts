@@ -20,7 +20,7 @@ export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "
   const toWidth = (line: string) => (width === null ? line : clip(line, width));
   const folded = rows.some((row) => row.is === "folded");
   return [
-    colors.bold(toWidth(`${tree.uri}  ${labelOf(tree)}`)),
+    colors.bold(toWidth(`${tree.uri}  ${labelOf(tree, 100)}`)),
     toWidth(summaryOf(tree)),
     "",
     ...lines,
@@ -132,9 +132,9 @@ function paintStatus(status: Status, colors: Colors): (text: string) => string {
 export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${SYMBOLS[status]} ${status}`, paint: paintStatus(status, colors) });
 
 /** What an agent is about, in one line. */
-export function labelOf(agent: AgentRecord): string {
+export function labelOf(agent: AgentRecord, cells = 60): string {
   const words = agent.title ?? agent.description ?? agent.name ?? agent.prompt;
-  return words === null ? "(no prompt known)" : clip(oneLine(words), 60);
+  return words === null ? "(no prompt known)" : clip(oneLine(words), cells);
 }
 
 export function modelName(agent: AgentRecord): string {
@@ -163,18 +163,22 @@ function summaryOf(tree: AgentTree): string {
 
 const MAX_NOTES = 10;
 
-/** Below the table: why agents did not complete, what running ones do, and what is not known. */
+/** Below the table: why agents did not complete, what running ones do, and what is not known. The same words are said once. */
 function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colors): Generator<string> {
   const found = [...walk(tree)].flatMap((agent) => {
     const name = agent.parent === null ? "main" : labelOf(agent);
     const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
-    const status = words === null ? [] : [{ line: `${SYMBOLS[agent.status]} ${name}: ${oneLine(words)}`, paint: paintStatus(agent.status, colors) }];
-    return [...status, ...agent.warnings.map((warning) => ({ line: `! ${name}: ${oneLine(warning)}`, paint: colors.yellow }))];
+    const status = words === null ? [] : [{ name, mark: SYMBOLS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
+    return [...status, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
   });
-  if (found.length === 0) return;
-  yield "";
-  for (const { line, paint } of found.slice(0, MAX_NOTES)) yield paint(toWidth(line));
-  if (found.length > MAX_NOTES) yield colors.dim(`… and ${found.length - MAX_NOTES} more notes; --json has them all`);
+  const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.words}`).values()];
+  if (same.length > 0) yield "";
+  for (const [first, ...more] of same.slice(0, MAX_NOTES)) {
+    if (first === undefined) continue;
+    const names = more.length === 0 ? first.name : `${first.name} and ${plural(more.length, "other")}`;
+    yield first.paint(toWidth(`${first.mark} ${names}: ${first.words}`));
+  }
+  if (same.length > MAX_NOTES) yield colors.dim(`… and ${same.length - MAX_NOTES} more notes; --json has them all`);
 }
 
 export function* walk(tree: AgentTree): Generator<AgentTree> {

@@ -1,0 +1,122 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fileSize, type Line, noReads, readLines, readWhole, walk } from "./files.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "retinue-test-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+async function linesOf(content: string | Uint8Array, isWhole = false) {
+  const path = join(folder, "file.jsonl");
+  writeFileSync(path, content);
+  const counts = noReads();
+  const lines: Line[] = [];
+  for await (const some of readLines(path, counts, () => isWhole)) lines.push(...some);
+  return { counts, lines, shown: lines.map((line) => [line.number, line.is === "line" ? decode(line.bytes) : line.is]) };
+}
+
+describe("lines of a file", () => {
+  it("are numbered from 1 and come without their ends", async () => {
+    const { shown, counts } = await linesOf("one\ntwo\nthree\n");
+    expect(shown).toEqual([
+      [1, "one"],
+      [2, "two"],
+      [3, "three"],
+    ]);
+    expect(counts).toEqual({ files: 1, bytes: 14, lines: 3 });
+  });
+
+  it("keep their numbers where empty ones stand between", async () => {
+    expect((await linesOf("\n\none\n   \ntwo\n\n")).shown).toEqual([
+      [3, "one"],
+      [5, "two"],
+    ]);
+  });
+
+  it("may end as on Windows: what is left over is white space to JSON", async () => {
+    const { lines } = await linesOf('{"a":1}\r\n\r\n{"b":2}\r\n');
+    expect(lines.map((line) => [line.number, line.is === "line" && JSON.parse(decode(line.bytes))])).toEqual([
+      [1, { a: 1 }],
+      [3, { b: 2 }],
+    ]);
+  });
+
+  it("are whole though the file is read in pieces, and letters lie across them", async () => {
+    const long = "ä€😀".repeat(400_000);
+    const { shown, counts } = await linesOf(`short\n${long}\nlast\n`);
+    expect(shown.map(([number]) => number)).toEqual([1, 2, 3]);
+    expect(shown[1]?.[1] === long).toBe(true);
+    expect(counts).toEqual({ files: 1, bytes: Buffer.byteLength(long) + 12, lines: 3 });
+  });
+
+  it("are none in an empty file", async () => {
+    expect(await linesOf("")).toMatchObject({ shown: [], counts: { files: 1, bytes: 0, lines: 0 } });
+  });
+
+  it("are not the zeroes that a crash leaves behind", async () => {
+    expect((await linesOf("one\n\0\0\0\0\ntwo\n\0\0")).shown).toEqual([
+      [1, "one"],
+      [3, "two"],
+    ]);
+  });
+
+  it("with zeroes inside are given as they are", async () => {
+    expect((await linesOf("a\0b\n")).shown).toEqual([[1, "a\0b"]]);
+  });
+
+  it("include a last one without an end, if it is complete", async () => {
+    expect((await linesOf("one\ntwo", true)).shown).toEqual([
+      [1, "one"],
+      [2, "two"],
+    ]);
+  });
+
+  it("tell of a last one that is still being written, how long it is so far", async () => {
+    const { lines } = await linesOf("one\nhalf of tw", false);
+    expect(lines.at(-1)).toEqual({ is: "unfinished", number: 2, length: 10 });
+  });
+});
+
+describe("files below a folder", () => {
+  const put = (path: string) => {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), "12345");
+  };
+  const found = async (folders: readonly string[]) => {
+    const errors: string[] = [];
+    const paths: string[] = [];
+    for await (const path of walk(folder, folders, (at, error) => errors.push(`${at}: ${error.message}`))) paths.push(path);
+    return { paths: paths.sort(), errors };
+  };
+
+  it("are all of them, at any depth, in the folders asked for", async () => {
+    for (const path of ["projects/a/x.jsonl", "projects/a/b/c/y.jsonl", "sessions/1.json", "elsewhere/z.jsonl"]) put(path);
+    expect(await found(["projects", "sessions"])).toEqual({ paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"], errors: [] });
+  });
+
+  it("are none where there is no such folder, or where a file stands in its place", async () => {
+    put("sessions");
+    expect(await found(["projects", "sessions"])).toEqual({ paths: [], errors: [] });
+  });
+
+  it("are not those behind links, so that no circle is walked", async () => {
+    put("projects/a/x.jsonl");
+    symlinkSync(join(folder, "projects"), join(folder, "projects/a/up"));
+    symlinkSync(join(folder, "projects/a/x.jsonl"), join(folder, "projects/link.jsonl"));
+    expect((await found(["projects"])).paths).toEqual(["projects/a/x.jsonl"]);
+  });
+
+  it("have a size, and can be read whole", async () => {
+    put("projects/x.json");
+    const path = join(folder, "projects/x.json");
+    const counts = noReads();
+    expect([await fileSize(path), decode(await readWhole(path, counts))]).toEqual([5, "12345"]);
+    expect(counts).toEqual({ files: 1, bytes: 5, lines: 0 });
+  });
+});

@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, readlinkSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ProcessMark } from "../core/observation.ts";
+import { processLiveness } from "./processes.ts";
+
+const isLinux = process.platform === "linux";
+
+let child: ChildProcess;
+beforeEach(async () => {
+  child = spawn(process.execPath, ["-e", "process.stdout.write('up'); setInterval(() => {}, 1000)"], { stdio: ["ignore", "pipe", "ignore"] });
+  // Once it has said something it certainly runs.
+  if (child.stdout !== null) await once(child.stdout, "data");
+});
+afterEach(() => end());
+
+async function end() {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGKILL");
+  await gone;
+}
+
+const mark = (more: Partial<ProcessMark> = {}): ProcessMark => ({ pid: child.pid ?? 0, birth: null, domain: null, startedAt: null, ...more });
+
+/** Field 22 of /proc/<pid>/stat: the birth in clock ticks, as products write it down. */
+function birth(): string {
+  const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}
+
+describe("a process", () => {
+  it("is alive until it is killed", async () => {
+    expect(processLiveness(mark())).toBe("alive");
+    await end();
+    expect(processLiveness(mark())).toBe("gone");
+  });
+
+  it("is the one that was marked, if it was born when the mark says", () => {
+    const born = isLinux ? birth() : "1";
+    expect(processLiveness(mark({ birth: born }))).toBe("alive");
+  });
+
+  it("is another one with the same number, if it was born at another time", () => {
+    // Elsewhere births cannot be seen, and the number is all there is.
+    expect(processLiveness(mark({ birth: "1" }))).toBe(isLinux ? "gone" : "alive");
+  });
+
+  it("is another one with the same number, if it began long after the thread did", () => {
+    const hour = 3_600_000;
+    expect(processLiveness(mark({ startedAt: Date.now() + hour }))).toBe("alive");
+    expect(processLiveness(mark({ startedAt: Date.now() - hour }))).toBe(isLinux ? "gone" : "alive");
+  });
+
+  it("that belongs to somebody else is there all the same", () => {
+    expect(processLiveness({ pid: 1, birth: null, domain: null, startedAt: null })).toBe("alive");
+  });
+
+  it.each([0, -1, 2 ** 31, 1.5, Number.NaN])("%d is none", (pid) => {
+    expect(processLiveness(mark({ pid }))).not.toBe("alive");
+  });
+});
+
+describe("a process of another place", () => {
+  it.each(["linux:0123456789abcdef:pid:[1]", "linux::pid:[1]", "plan9:x", "nonsense"])("is unknown here: %s", (domain) => {
+    expect(processLiveness(mark({ domain }))).toBe("unknown");
+  });
+
+  it("is known here, if this is that place", () => {
+    const here = isLinux ? `linux:00000000000000000000000000000000:${readlinkSync("/proc/self/ns/pid")}` : `${process.platform}:x`;
+    expect(processLiveness(mark({ domain: here }))).toBe("alive");
+  });
+});

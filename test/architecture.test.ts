@@ -1,0 +1,140 @@
+/** Who may know whom. A rule that matters is a program: see ARCHITECTURE.md for the reasons. */
+import { posix } from "node:path";
+import { describe, expect, it } from "vitest";
+import { PROVIDERS } from "../src/providers/index.ts";
+import { importsOf, isTest, type SourceText, sourceFiles, withoutComments, withoutStrings } from "./source-files.ts";
+
+/** `node` is Node's own modules, `package` anything installed; a folder may always import from itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  providers: ["core"],
+  transports: ["core", "node"],
+  stores: ["core", "node", "package"],
+  exporters: ["core", "node"],
+  app: ["core", "providers", "transports", "stores", "exporters", "node", "package"],
+  cli: ["core", "app", "node", "package"],
+  server: ["core", "app", "node", "package"],
+};
+
+/** Products there are providers for, or may be one day. */
+const PRODUCTS = new Set([...PROVIDERS.map((p) => p.name), "claude", "codex", "opencode", "gemini", "copilot", "kimi", "qwen", "goose"]);
+
+/** Where a product is named all the same, and why. */
+const NAMED_ON_PURPOSE: Readonly<Record<string, string>> = {
+  "src/cli/commands/overview.ts": "the path of the example that is shown where there is nothing of one's own",
+};
+
+const MAX_LINES = 400;
+
+const product = sourceFiles("src").filter((file) => !isTest(file));
+const everything = [...sourceFiles("src"), ...sourceFiles("test")];
+const folderOf = (path: string) => path.split("/")[1] ?? "";
+
+describe("imports", () => {
+  it("are checked for every folder there is", () => {
+    expect([...new Set(product.map((file) => folderOf(file.path)))].filter((folder) => !(folder in MAY_IMPORT))).toEqual([]);
+  });
+
+  it("go only where the folder's rule allows", () => {
+    expect(product.flatMap(forbiddenImports)).toEqual([]);
+  });
+
+  it("of one provider never lead to another: only the list knows them all", () => {
+    const crossing = product
+      .filter((file) => folderOf(file.path) === "providers" && file.path !== "src/providers/index.ts")
+      .flatMap((file) =>
+        importsOf(file.text)
+          .map((target) => resolved(file, target))
+          .filter((path) => path.startsWith("src/providers/") && path.split("/")[2] !== file.path.split("/")[2])
+          .map((path) => `${file.path} imports ${path}`),
+      );
+    expect(crossing).toEqual([]);
+  });
+
+  it("name the file they mean, with its ending", () => {
+    expect(
+      everything.flatMap((file) =>
+        importsOf(file.text)
+          .filter((target) => target.startsWith(".") && !/\.(ts|json)$/.test(target))
+          .map((target) => `${file.path}: ${target}`),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("code", () => {
+  it("names no product outside its provider", () => {
+    const words = new RegExp(`\\b(${[...PRODUCTS].join("|")})\\b`, "i");
+    const naming = product.filter((file) => folderOf(file.path) !== "providers" && words.test(withoutComments(file.text)));
+    expect(naming.map((file) => file.path)).toEqual(Object.keys(NAMED_ON_PURPOSE));
+  });
+
+  it("has no any, and silences no checker", () => {
+    const any = everything.flatMap((file) =>
+      linesThat(withoutStrings(file.text), /(?:[:<|,&(]|\bas)\s*any\b(?!\s*[(.])/).map((line) => `${file.path}: ${line}`),
+    );
+    const silenced = everything
+      .filter((file) => file.path !== "test/architecture.test.ts")
+      .flatMap((file) => linesThat(file.text, /@ts-(ignore|expect-error|nocheck)/).map((line) => `${file.path}: ${line}`));
+    expect([...any, ...silenced]).toEqual([]);
+  });
+
+  it("leaves no test out", () => {
+    const left = everything
+      .filter(isTest)
+      .flatMap((file) =>
+        linesThat(withoutStrings(file.text), /\b(?:it|test|describe)(?:\.\w+)*\.(?:only|skip|skipIf|runIf|todo|fails)\b/).map(
+          (line) => `${file.path}: ${line}`,
+        ),
+      );
+    expect(left).toEqual([]);
+  });
+
+  it(`is in files of at most ${MAX_LINES} lines`, () => {
+    expect(everything.map((file) => ({ path: file.path, lines: file.text.split("\n").length })).filter(({ lines }) => lines > MAX_LINES)).toEqual([]);
+  });
+});
+
+describe("the rules above", () => {
+  const file = (path: string, text: string): SourceText => ({ path, text });
+
+  it.each([
+    [file("src/core/link.ts", 'import { readFileSync } from "node:fs";'), "node:fs"],
+    [file("src/core/link.ts", 'import type { Machine } from "../app/machine.ts";'), "src/app/machine.ts"],
+    [file("src/providers/toy/index.ts", 'const fs = await import("node:fs");'), "node:fs"],
+    [file("src/transports/files.ts", 'export { claude } from "../providers/claude/index.ts";'), "src/providers/claude/index.ts"],
+    [file("src/app/machine.ts", 'import "../cli/main.ts";'), "src/cli/main.ts"],
+    [file("src/cli/commands/tree.ts", 'import { openKept } from "../../stores/kept.ts";'), "src/stores/kept.ts"],
+  ])("catch a forbidden import: %o", (wrong, target) => {
+    expect(forbiddenImports(wrong)).toEqual([`${wrong.path} imports ${target}`]);
+  });
+
+  it("see code, not comments, and comments, not strings", () => {
+    const text = 'const a = "http://x"; // codex\n/* codex\n */ const b = `//x`;';
+    expect(withoutComments(text)).toBe('const a = "http://x"; \n const b = `//x`;');
+  });
+});
+
+function forbiddenImports(file: SourceText): string[] {
+  const own = folderOf(file.path);
+  const allowed = MAY_IMPORT[own] ?? [];
+  return importsOf(file.text)
+    .map((target) => resolved(file, target))
+    .filter((path) => kindOf(path) !== own && !allowed.includes(kindOf(path)))
+    .map((path) => `${file.path} imports ${path}`);
+}
+
+const resolved = (file: SourceText, target: string) => (target.startsWith(".") ? posix.join(posix.dirname(file.path), target) : target);
+
+/** A folder of ours, or where else an import leads. Tests and what lies outside of src are nobody's to import. */
+function kindOf(path: string): string {
+  if (path.startsWith("node:")) return "node";
+  if (path.startsWith("src/")) return folderOf(path);
+  return path.startsWith("test/") || path.startsWith("..") ? "outside" : "package";
+}
+
+const linesThat = (text: string, pattern: RegExp) =>
+  text
+    .split("\n")
+    .filter((line) => pattern.test(line))
+    .map((line) => line.trim());
