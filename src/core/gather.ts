@@ -152,7 +152,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[]): ModelCall[] {
     if (first === undefined) continue;
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    // 2.1.0 to 2.1.50 write the first event's count (1 to 3) and never the final one; no language packs twelve characters into a token.
+    // Claude Code 2.1.10 to 2.1.50 writes the first event's count (1 to 3) and never the final one; no language packs twelve characters into a token.
     const counted = tokens.outputTokens > 3 || chars <= 12 * tokens.outputTokens;
     merged.push({ response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted });
   }

@@ -58,6 +58,8 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
           source: "protocol",
           says: `its meta file names call ${call}`,
         });
+      if (meta.stoppedByUser === true)
+        out.add({ type: "lifecycle", of: agent, state: "shutdown", source: "protocol", says: "its meta file says that the user stopped it", result: null });
       if (meta.finished === true)
         out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "its meta file says finished", result: null });
     },

@@ -2,6 +2,7 @@ import type { EventDraft } from "../../core/event.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asWords } from "../../core/json.ts";
 import * as key from "./keys.ts";
+import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
 
@@ -50,7 +51,7 @@ function blocksOf(row: Row, session: string, base: Omit<EventDraft, "kind" | "te
 function userText(row: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
   const text = textOf(row);
   if (row.json.isCompactSummary === true) return one("compaction", text);
-  if (row.json.isMeta === true || text.includes("<task-notification>")) return one("note", text);
+  if (row.json.isMeta === true || isNotification(text)) return one("note", text);
   const words = readUserText(text);
   return words.is === "prompt" ? one("user", words.text) : one("note", text);
 }

@@ -16,13 +16,16 @@ const STATES: ReadonlyMap<string, LifecycleState> = new Map(
   Object.entries({ completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" } as const),
 );
 
+/** 2.0.65 to 2.0.76 call it an agent-notification, with an agent-id. */
+export const isNotification = (text: string) => text.includes("<task-notification>") || text.includes("<agent-notification>");
+
 export function* notificationsIn(text: string): Generator<Notification> {
-  if (!text.includes("<task-notification>")) return;
-  for (const [, body = ""] of text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)) {
+  if (!isNotification(text)) return;
+  for (const [, , body = ""] of text.matchAll(/<(task|agent)-notification>([\s\S]*?)<\/\1-notification>/g)) {
     // A result may quote another notification: only what stands before it is this one's own.
     const head = body.split("<result>", 1)[0] ?? "";
     const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(head)?.[1]?.trim() ?? null;
-    const tasks = [...head.matchAll(/<task-id>([^<]*)<\/task-id>/g)].flatMap(([, id]) => id?.trim() || []);
+    const tasks = [...head.matchAll(/<(task|agent)-id>([^<]*)<\/\1-id>/g)].flatMap(([, , id]) => id?.trim() || []);
     const summary = field("summary") ?? "";
     const result = body.includes("<result>")
       ? body.slice(body.indexOf("<result>") + 8, Math.max(body.lastIndexOf("</result>"), body.indexOf("<result>") + 8))

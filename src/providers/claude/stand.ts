@@ -18,7 +18,7 @@ function afterAnswer(row: Row) {
   const stop = row.message?.stop_reason;
   if (stop === "tool_use" || stop === "pause_turn") return sure("open");
   if (typeof stop === "string") return sure("answered");
-  // 1.0.x to 2.1.5x often write null for every row; a row of text then is the best sign of an answer there is.
+  // 2.1.10 to 2.1.50 write null for every row, others for all but the last; a row of text then is the best sign of an answer there is.
   return row.blocks.some((b) => b.is === "text") ? { stands: "answered" as const, certain: false } : sure("open");
 }
 

@@ -7,6 +7,7 @@ import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core
 import { eventsOf } from "./events.ts";
 import { Introduction, type TranscriptOf } from "./introduction.ts";
 import * as key from "./keys.ts";
+import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { CONVERSATION, isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
@@ -147,7 +148,7 @@ export class Transcript implements Parser {
   #readUser(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
     if (row.blocks.some((b) => b.is === "tool-result") || row.json.isMeta === true || row.json.isCompactSummary === true) return;
     const text = textOf(row);
-    const isNote = text.includes("<task-notification>");
+    const isNote = isNotification(text);
     if (isNote) readNotifications(out, text, session);
     const words = readUserText(text);
     if (!isNote && words.is === "prompt" && words.text !== "") out.add({ type: "agent-described", agent: speaker, prompt: words.text });
