@@ -1,11 +1,10 @@
 /** Runs the command line the way a person's shell would, in a home of the test's choosing. */
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
-/** Never made: looking at transcripts needs no data of our own. */
-const NO_DATA = join(tmpdir(), `retinue-test-${process.pid}-none`);
 /** Hundreds of short runs load the same modules; without this, loading them is most of the time. */
 const COMPILED = join(tmpdir(), "retinue-test-compiled");
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -18,9 +17,12 @@ export interface CliResult {
 
 /** Only what is named here is in the environment: no CLAUDE_CONFIG_DIR, no colours, no width. */
 export function retinue(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
-  const childEnv = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: NO_DATA, NODE_COMPILE_CACHE: COMPILED, ...env };
+  // A fresh one each time: what one home made us keep must not be seen in another.
+  const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
+  const childEnv = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [MAIN, ...args], { env: childEnv, maxBuffer: MAX_BYTES }, (error, stdout, stderr) => {
+      rmSync(data, { recursive: true, force: true });
       if (error !== null && child.exitCode === null) reject(error);
       else resolve({ code: child.exitCode ?? 0, stdout, stderr });
     });

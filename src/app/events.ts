@@ -3,16 +3,16 @@ import { type AgentKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Tokens } from "../core/usage.ts";
 import { noReads, readLines } from "../transports/files.ts";
-import { isWholeJson, type Machine } from "./machine.ts";
+import type { Library } from "./library.ts";
+import { isWholeJson } from "./sync.ts";
 
 /** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
-export async function readEvents(machine: Machine, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
+export async function readEvents(library: Library, forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
   const wanted = new Set(keys);
-  const paths = new Set(keys.flatMap((key) => agentOf(machine.forest, key).files.map((f) => f.path)));
+  const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
   const drafts: Placed[] = [];
-  for (const path of paths)
-    for await (const draft of draftsOf(machine, path)) if (wanted.has(draft.speaker) && isOwn(machine.forest, draft)) drafts.push(draft);
-  const events = [...spoken(machine.forest, drafts), ...keys.flatMap((key) => derived(machine.forest, agentOf(machine.forest, key)))];
+  for (const path of paths) for await (const draft of draftsOf(library, path)) if (wanted.has(draft.speaker) && isOwn(forest, draft)) drafts.push(draft);
+  const events = [...spoken(forest, drafts), ...keys.flatMap((key) => derived(forest, agentOf(forest, key)))];
   const kindRank = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
   events.sort(
     (a, b) =>
@@ -33,10 +33,10 @@ export async function readEvents(machine: Machine, keys: readonly AgentKey[]): P
 type Placed = EventDraft & { readonly path: string; readonly line: number; readonly number: number };
 type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null };
 
-async function* draftsOf(machine: Machine, path: string): AsyncGenerator<Placed> {
-  const source = machine.sources.get(path);
+async function* draftsOf(library: Library, path: string): AsyncGenerator<Placed> {
+  const source = library.source(path);
   if (source === undefined || source.stream.shape !== "lines") return;
-  const parser = source.stream.open(source.file);
+  const parser = source.stream.open({ path, bytes: source.stamp.size });
   for await (const lines of readLines(path, noReads(), isWholeJson)) {
     for (const line of lines) {
       if (line.is !== "line") continue;

@@ -1,12 +1,13 @@
-import { existsSync } from "node:fs";
-import { partsOf } from "../core/ids.ts";
+import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core/problem.ts";
 import { type Env, retinueHome } from "./home.ts";
-import { keptPath, type Machine } from "./machine.ts";
+import { indexPath } from "./index-file.ts";
+import { keptPath, type Library } from "./library.ts";
 
 export interface Examination {
   readonly home: string;
   readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
+  readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
   readonly roots: readonly {
     readonly provider: string;
     readonly product: string;
@@ -34,26 +35,40 @@ const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
 /** What was found where, and what could not be read and why. */
-export function examine(machine: Machine, env: Env): Examination {
-  const { forest } = machine;
-  const roots = forest.roots.flatMap((key) => forest.agents.get(key) ?? []);
-  const byVersion = Map.groupBy(roots, (root) => `${partsOf(root.key).provider} ${root.productVersion ?? ""}`);
-  const byCode = Map.groupBy(machine.problems, (problem) => problem.code);
-  const manual = [...forest.agents.values()].filter((a) => a.evidence[0]?.source === "manual").length;
+export function examine(library: Library, env: Env): Examination {
+  const { store, under } = library;
+  const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
+  const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
   return {
     home: retinueHome(env),
-    kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: manual },
-    roots: machine.roots.map(({ provider, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
-    versions: [...byVersion.values()].map((list) => ({
-      provider: partsOf((list[0] as (typeof roots)[0]).key).provider,
-      version: list[0]?.productVersion ?? null,
-      threads: list.length,
-    })),
+    kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
+    index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.files().size },
+    roots: library.roots.map(({ provider, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
+    versions: [...byVersion.values()].flatMap(([first, ...more]) =>
+      first === undefined ? [] : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
+    ),
     threads: roots.length,
-    agents: forest.agents.size - roots.length,
-    internal: roots.reduce((sum, root) => sum + root.ownBehalf.length, 0),
-    problems: [...byCode]
-      .map(([code, list]) => ({ code, severity: PROBLEMS[code][0], sentence: PROBLEMS[code][1], count: list.length, examples: list.slice(0, EXAMPLES) }))
-      .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count),
+    agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
+    internal: roots.reduce((sum, root) => sum + root.internals, 0),
+    problems: countProblems(library),
   };
+}
+
+function sizeOf(path: string): number {
+  return ["", "-wal"].reduce((sum, suffix) => sum + (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+function countProblems(library: Library): Examination["problems"] {
+  const now = Map.groupBy([...library.problems, ...library.unfinished()], (problem) => problem.code);
+  const passing = [...now].map(([code, list]) => ({ code, count: list.length, examples: list }));
+  const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
+  return [...byCode]
+    .map(([code, list]) => ({
+      code,
+      severity: PROBLEMS[code][0],
+      sentence: PROBLEMS[code][1],
+      count: list.reduce((sum, p) => sum + p.count, 0),
+      examples: list.flatMap((p) => p.examples).slice(0, EXAMPLES),
+    }))
+    .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count);
 }

@@ -1,50 +1,57 @@
 import { partsOf } from "../core/ids.ts";
-import { agentOf, type LinkedAgent } from "../core/link.ts";
+import type { AgentRow } from "../core/store.ts";
 import { parseTarget, type Target } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { Failure } from "./failure.ts";
-import type { Machine } from "./machine.ts";
+import type { Library } from "./library.ts";
 
 /** Finds fault with what can be told wrong before anything is read. */
 export function checkTarget(input: string): void {
-  const target = parseTarget(input, PROVIDERS, () => true);
+  parsed(input, () => true);
+}
+
+function parsed(input: string, exists: (id: string) => boolean): Target {
+  const target = parseTarget(input, PROVIDERS, exists);
   if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
+  return target;
 }
 
 /** Finds the one agent that the words name, or says why there is none. */
-export function resolve(machine: Machine, input: string): LinkedAgent {
-  const ids = new Set([...machine.forest.agents.keys()].flatMap((k) => [partsOf(k).thread, partsOf(k).agent ?? ""]));
-  const target = parseTarget(input, PROVIDERS, (id) => ids.has(id));
-  if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
-  const thread = target.is === "latest" ? latest(machine, target.provider) : named(machine, target);
-  return target.agent === null ? thread : below(machine, thread, target.agent);
+export function resolve(library: Library, input: string): AgentRow {
+  const rows = (id: string) => library.store.named(id, library.under);
+  const target = parsed(input, (id) => rows(id).some((row) => namesOf(row).includes(id)));
+  const thread = target.is === "latest" ? latest(library, target.provider) : named(library, target);
+  return target.agent === null ? thread : below(library, thread, target.agent);
 }
 
-function latest(machine: Machine, provider: string | null): LinkedAgent {
-  for (const root of machine.forest.roots) {
-    if (provider === null || partsOf(root).provider === provider) return agentOf(machine.forest, root);
-  }
-  throw nothing(machine, provider === null ? "no threads yet" : `no ${provider} threads yet`);
+function latest(library: Library, provider: string | null): AgentRow {
+  const [root] = library.store.roots({ under: library.under, limit: 1, ...(provider === null ? {} : { provider }) });
+  if (root === undefined) throw nothing(library, provider === null ? "no threads yet" : `no ${provider} threads yet`);
+  const { record, key } = root;
+  return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId };
 }
 
-function named(machine: Machine, target: Extract<Target, { is: "named" }>): LinkedAgent {
-  const agents = [...machine.forest.agents.values()].filter((a) => target.provider === null || partsOf(a.key).provider === target.provider);
+function named(library: Library, target: Extract<Target, { is: "named" }>): AgentRow {
+  const found = library.store.named(target.thread, library.under).filter((row) => target.provider === null || partsOf(row.key).provider === target.provider);
+  // A thread can be asked for by its own id even where it stands below another one.
+  const threads = found.filter((row) => partsOf(row.key).agent === null);
   return one(
-    fitting(agents.filter(isThread), target.thread, (a) => partsOf(a.key).thread),
+    fitting(threads, target.thread, (row) => [partsOf(row.key).thread]),
     () => {
-      const inside = fitting(agents, target.thread, (a) => a.agentId);
+      const inside = fitting(found, target.thread, (row) => [row.agentId]);
       const hint = inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`];
-      return nothing(machine, `no thread ${target.thread}`, hint);
+      return nothing(library, `no thread ${target.thread}`, hint);
     },
   );
 }
 
-function below(machine: Machine, thread: LinkedAgent, id: string): LinkedAgent {
-  const agents = [...machine.forest.agents.values()].filter((a) => a.agentId !== null);
-  const inside = agents.filter((a) => a.sessionId === thread.sessionId && partsOf(a.key).provider === partsOf(thread.key).provider);
-  const idsOf = (a: LinkedAgent) => [a.agentId, partsOf(a.key).agent, partsOf(a.key).thread];
-  return one(fittingAny(inside, id, idsOf), () => {
-    const elsewhere = fittingAny(agents, id, idsOf);
+function below(library: Library, thread: AgentRow, id: string): AgentRow {
+  const { provider } = partsOf(thread.key);
+  const inside = library.store
+    .named(thread.sessionId, library.under)
+    .filter((row) => row.agentId !== null && row.sessionId === thread.sessionId && partsOf(row.key).provider === provider);
+  return one(fitting(inside, id, namesOf), () => {
+    const elsewhere = fitting(library.store.named(id, library.under), id, (row) => [row.agentId]);
     if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent of ${thread.uri}`, [`it belongs to another thread: ${list(elsewhere)}`]);
     return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [
       `agents of this thread: ${list(inside) || "none"}`,
@@ -53,36 +60,42 @@ function below(machine: Machine, thread: LinkedAgent, id: string): LinkedAgent {
   });
 }
 
-/** A thread can be asked for by its own id even where it stands below another one. */
-const isThread = (a: LinkedAgent) => partsOf(a.key).agent === null;
-
-const fitting = (agents: readonly LinkedAgent[], id: string, idOf: (a: LinkedAgent) => string | null) => fittingAny(agents, id, (a) => [idOf(a)]);
-
-function fittingAny(agents: readonly LinkedAgent[], id: string, idsOf: (a: LinkedAgent) => readonly (string | null)[]): LinkedAgent[] {
-  const exact = agents.filter((a) => idsOf(a).includes(id));
-  if (exact.length > 0 || id.length < 6) return exact;
-  return agents.filter((a) => idsOf(a).some((own) => own?.toLowerCase().startsWith(id.toLowerCase())));
+/** All the ids an agent goes by: its public one, and its provider's own where that differs. */
+function namesOf(row: AgentRow): readonly (string | null)[] {
+  const { thread, agent } = partsOf(row.key);
+  return row.agentId === null ? [thread] : [row.agentId, agent ?? thread];
 }
 
-function one(found: readonly LinkedAgent[], none: () => Failure): LinkedAgent {
+const MIN_PREFIX = 6;
+
+function fitting(rows: readonly AgentRow[], id: string, namesOf: (row: AgentRow) => readonly (string | null)[]): AgentRow[] {
+  const exact = rows.filter((row) => namesOf(row).includes(id));
+  if (exact.length > 0 || id.length < MIN_PREFIX) return exact;
+  return rows.filter((row) => namesOf(row).some((name) => name?.toLowerCase().startsWith(id.toLowerCase())));
+}
+
+function one(found: readonly AgentRow[], none: () => Failure): AgentRow {
   const [first, ...more] = found;
   if (first === undefined) throw none();
   if (more.length > 0)
     throw new Failure(
       "not_found",
       `${found.length} fit; write more of the id`,
-      found.slice(0, 10).map((a) => a.uri),
+      found.slice(0, 10).map((row) => row.uri),
     );
   return first;
 }
 
-const list = (agents: readonly LinkedAgent[]) =>
-  agents
-    .slice(0, 5)
-    .map((a) => a.uri)
-    .join(", ") + (agents.length > 5 ? `, and ${agents.length - 5} more` : "");
+const SHOWN = 5;
+const list = (rows: readonly AgentRow[]) =>
+  rows
+    .slice(0, SHOWN)
+    .map((row) => row.uri)
+    .join(", ") + (rows.length > SHOWN ? `, and ${rows.length - SHOWN} more` : "");
 
-function nothing(machine: Machine, what: string, hint: readonly string[] = []): Failure {
-  const searched = machine.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ");
-  return new Failure("not_found", what, [...hint, `searched: ${searched}`, "next: retinue ls"]);
+function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
+  return new Failure("not_found", what, [...hint, searched(library), "next: retinue ls"]);
 }
+
+/** Where was looked, for a person who expected something there. */
+export const searched = (library: Library) => `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;

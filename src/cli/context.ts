@@ -1,6 +1,11 @@
-import { type Machine, readMachine } from "../app/machine.ts";
+import { openIndex } from "../app/index-file.ts";
+import { Library } from "../app/library.ts";
+import { listPrice } from "../app/prices.ts";
 import { checkTarget, resolve } from "../app/resolve.ts";
-import type { LinkedAgent } from "../core/link.ts";
+import type { AgentTree } from "../core/agent.ts";
+import type { AgentKey } from "../core/ids.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import { treeOf } from "../core/record.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 /** Options every command takes. */
@@ -16,33 +21,45 @@ export interface Context {
   readonly terminal: Terminal;
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
-  machine(): Promise<Machine>;
-  /** The machine, and the agents that the words name on it. Bad words are told before anything is read. */
-  find<Words extends readonly string[]>(...uris: Words): Promise<{ readonly machine: Machine; readonly agents: { readonly [K in keyof Words]: LinkedAgent } }>;
+  /** Up to date with the disk. */
+  library(): Promise<Library>;
+  /** The agents that the words name, and the trees they stand in. Bad words are told before anything is read. */
+  find<Words extends readonly string[]>(...uris: Words): Promise<Sought<Words>>;
+  treeOf(forest: Forest, key: AgentKey): AgentTree;
+}
+
+export interface Sought<Words extends readonly string[]> {
+  readonly library: Library;
+  readonly forest: Forest;
+  readonly agents: { readonly [K in keyof Words]: LinkedAgent };
 }
 
 export function openContext(options: CommonOptions): Context {
   const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true });
-  const machine = async () => {
+  const { env } = process;
+  const library = async () => {
     const began = performance.now();
-    const found = await readMachine({ env: process.env, ...(terminal.progress === null ? {} : { onProgress: terminal.progress }) });
+    const store = await openIndex(env, terminal.talk);
+    const found = new Library({ env, store, price: listPrice, ...(terminal.progress === null ? {} : { onProgress: terminal.progress }) });
+    await found.refresh();
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
-      process.stderr.write(
-        `debug: read ${files} files, ${bytes} bytes, ${lines} lines; ${found.forest.agents.size} agents in ${Math.round(performance.now() - began)} ms\n`,
-      );
+      process.stderr.write(`debug: opened ${files} files, read ${bytes} bytes and ${lines} lines in ${Math.round(performance.now() - began)} ms\n`);
     }
     return found;
   };
   return {
     terminal,
-    env: process.env,
+    env,
     json: options.json === true,
-    machine,
+    library,
     find: async (...uris) => {
       for (const uri of uris) checkTarget(uri);
-      const found = await machine();
-      return { machine: found, agents: uris.map((uri) => resolve(found, uri)) as never };
+      const found = await library();
+      const rows = uris.map((uri) => resolve(found, uri));
+      const forest = found.forestOf(rows.map((row) => row.key));
+      return { library: found, forest, agents: rows.map((row) => agentOf(forest, row.key)) as never };
     },
+    treeOf: (forest, key) => treeOf(forest, key, listPrice),
   };
 }

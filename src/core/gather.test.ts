@@ -20,6 +20,15 @@ describe("a response spread over several rows", () => {
     expect(calls).toEqual([{ response: row("response"), at: 1, model: "model-1", tokens: { ...NO_TOKENS, outputTokens: 120 }, counted: true }]);
   });
 
+  it("has the largest of every number, though no row has them all", () => {
+    const book = notebook();
+    const tokens = (inputTokens: number, outputTokens: number) =>
+      ({ type: "model-call", response: row("response"), model: "", tokens: { ...NO_TOKENS, inputTokens, outputTokens }, chars: 0 }) as const;
+    book.see({ by: main, at: 1 }, tokens(5, 90));
+    book.see({ by: main, at: 2 }, tokens(7, 40));
+    expect(gather(book.observations).calls.map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
+  });
+
   it("is one message, and one answer in the order it was spoken", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["user"] }, record({ role: "user", stands: "open" }));

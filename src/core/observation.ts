@@ -1,4 +1,4 @@
-import type { AgentKey, CallKey, MatchKey, ObservationId, RecordKey } from "./ids.ts";
+import { type AgentKey, type CallKey, type MatchKey, type ObservationId, type RecordKey, threadOf } from "./ids.ts";
 import type { Tokens } from "./usage.ts";
 
 /** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
@@ -203,3 +203,52 @@ export interface ProcessMark {
 type Of<T extends Fact["type"]> = Extract<Observation, { type: T }>;
 
 export type { Of as ObservationOf };
+
+/**
+ * Everything by which facts of one thread may concern another: records that were copied, names that both use, agents of other threads that are named.
+ * Threads with a key in common must be linked together.
+ */
+export function crossKeys(o: Observation): readonly string[] {
+  const own = threadOf(o.speaker);
+  const others: string[] = [];
+  const mention = (agent: AgentKey) => {
+    const thread = threadOf(agent);
+    if (thread !== own) others.push(thread);
+  };
+  switch (o.type) {
+    case "record":
+      return o.keys.slice(0, 1);
+    case "answers":
+    case "call-offers":
+      return [o.match];
+    case "spawn-called":
+      return o.offers;
+    case "thread-titled":
+      if (typeof o.of !== "string") return [o.of.record];
+      mention(o.of);
+      break;
+    case "agent-described":
+      mention(o.agent);
+      break;
+    case "call-spawned":
+      mention(o.child);
+      break;
+    case "parent-named":
+      mention(o.child);
+      mention(o.parent);
+      break;
+    case "lifecycle":
+      if (typeof o.of === "string") mention(o.of);
+      break;
+    case "process-seen":
+      mention(o.thread);
+      break;
+    case "model-call":
+    case "call-aliased":
+    case "file-refused":
+      return [];
+    default:
+      o satisfies never;
+  }
+  return others;
+}

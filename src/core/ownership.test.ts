@@ -8,108 +8,124 @@ function transcript(book: ReturnType<typeof notebook>, by: AgentKey, rows: Reado
   for (const [id, at] of Object.entries(rows)) book.see({ by, at, keys: [id] }, record());
 }
 
-const [first, second, third] = [thread("first"), thread("second"), thread("third")];
+/** Originals sort last and copies first, so that no name decides what the times should. */
+const original = thread("z-original");
+const copy = thread("a-copy");
 
 describe("whose a record is", () => {
   it("is its only holder's, where there is one", () => {
     const book = notebook();
-    transcript(book, first, { x: 1 });
+    transcript(book, original, { x: 1 });
     const { ownerOf, isOriginal, copiedFrom } = decideOwnership(book.observations);
-    expect(ownerOf(row("x"))).toBe(first);
+    expect(ownerOf(row("x"))).toBe(original);
     expect(ownerOf(row("never seen"))).toBeUndefined();
     expect(book.observations.every(isOriginal)).toBe(true);
     expect(copiedFrom.size).toBe(0);
   });
 
-  it("is the first thread's, where a fork begins with its history", () => {
-    // first:   x1 x2 x3
-    // second:  x1 x2    y4
+  it("is the thread's that did something else before, where a fork begins with its history", () => {
+    // original  q0 x1 x2 x3
+    // copy         x1 x2    y4
     const book = notebook();
-    transcript(book, second, { x: 1, x2: 2, y: 4 });
-    transcript(book, first, { x: 1, x2: 2, x3: 3 });
+    transcript(book, copy, { x1: 1, x2: 2, y4: 4 });
+    transcript(book, original, { q0: 0, x1: 1, x2: 2, x3: 3 });
     const { ownerOf, isOriginal, copiedFrom } = decideOwnership(book.observations);
-    expect([ownerOf(row("x")), ownerOf(row("x2")), ownerOf(row("y"))]).toEqual([first, first, second]);
+    expect([ownerOf(row("x1")), ownerOf(row("x2")), ownerOf(row("y4"))]).toEqual([original, original, copy]);
     expect(book.observations.filter((o) => !isOriginal(o)).map((o) => [o.speaker, ...o.keys])).toEqual([
-      [second, row("x")],
-      [second, row("x2")],
+      [copy, row("x1")],
+      [copy, row("x2")],
     ]);
-    expect(copiedFrom.get(second)).toBe(first);
+    expect(copiedFrom.get(copy)).toBe(original);
   });
 
-  it("is the first thread's even where it stopped when it was forked", () => {
-    // first:   x1 x2        nothing of its own is left to prove that it came first ...
-    // second:  x1 x2 y4     ... but the fork did something later that the first does not hold
+  it("is the first thread's, where it stopped when it was forked", () => {
+    // original  x1 x2        holding nothing of its own proves nothing ...
+    // copy      x1 x2 y4     ... but doing something else only later proves a copy
     const book = notebook();
-    transcript(book, second, { x: 1, x2: 2, y: 4 });
-    transcript(book, first, { x: 1, x2: 2 });
+    transcript(book, copy, { x1: 1, x2: 2, y4: 4 });
+    transcript(book, original, { x1: 1, x2: 2 });
     const { ownerOf, copiedFrom } = decideOwnership(book.observations);
-    expect([ownerOf(row("x")), ownerOf(row("x2"))]).toEqual([first, first]);
-    expect(copiedFrom.get(second)).toBe(first);
+    expect([ownerOf(row("x1")), ownerOf(row("x2"))]).toEqual([original, original]);
+    expect(copiedFrom.get(copy)).toBe(original);
   });
 
   it("is each thread's own, where a fork was forked", () => {
-    // first:   x1       x9
-    // second:  x1 y2    y8
-    // third:   x1 y2 z3
+    // z-original  q0 x1                x9
+    // m-copy         x1 q2 y3          y8
+    // a-copy         x1    y3 q4 z5
+    const middle = thread("m-copy");
     const book = notebook();
-    transcript(book, third, { x: 1, y: 2, z: 3 });
-    transcript(book, second, { x: 1, y: 2, y8: 8 });
-    transcript(book, first, { x: 1, x9: 9 });
+    transcript(book, copy, { x1: 1, y3: 3, q4: 4, z5: 5 });
+    transcript(book, middle, { x1: 1, q2: 2, y3: 3, y8: 8 });
+    transcript(book, original, { q0: 0, x1: 1, x9: 9 });
     const { ownerOf, copiedFrom } = decideOwnership(book.observations);
-    expect([ownerOf(row("x")), ownerOf(row("y")), ownerOf(row("z"))]).toEqual([first, second, third]);
-    expect([copiedFrom.get(first), copiedFrom.get(second), copiedFrom.get(third)]).toEqual([undefined, first, second]);
+    expect([ownerOf(row("x1")), ownerOf(row("y3")), ownerOf(row("z5"))]).toEqual([original, middle, copy]);
+    expect([copiedFrom.get(original), copiedFrom.get(middle), copiedFrom.get(copy)]).toEqual([undefined, original, middle]);
   });
 
   it("is the sub-agent's, where it was promoted to a thread of its own", () => {
-    // first          call1
-    // └─ worker      w2 w3
-    // second (promoted)
-    //                w2 w3 z5
-    const worker = agent("first", "worker");
+    // z-original   call1
+    // └─ worker          w2 w3
+    // a-copy             w2 w3 y5
+    const worker = agent("z-original", "worker");
     const book = notebook();
-    transcript(book, second, { w2: 2, w3: 3, z5: 5 });
-    transcript(book, first, { call: 1 });
+    transcript(book, copy, { w2: 2, w3: 3, y5: 5 });
+    transcript(book, original, { call1: 1 });
     transcript(book, worker, { w2: 2, w3: 3 });
     const { ownerOf, copiedFrom } = decideOwnership(book.observations);
-    expect([ownerOf(row("w2")), ownerOf(row("w3")), ownerOf(row("z5"))]).toEqual([worker, worker, second]);
-    expect(copiedFrom.get(second)).toBe(worker);
+    expect([ownerOf(row("w2")), ownerOf(row("w3")), ownerOf(row("y5"))]).toEqual([worker, worker, copy]);
+    expect(copiedFrom.get(copy)).toBe(worker);
   });
 
   it("is the spawned agent's, where a promoted copy never went on", () => {
-    const worker = agent("first", "worker");
+    const worker = agent("z-original", "worker");
     const book = notebook();
-    transcript(book, thread("a copy whose name sorts before"), { w2: 2 });
+    transcript(book, copy, { w2: 2 });
     transcript(book, worker, { w2: 2 });
-    book.see({ by: first, at: 1 }, callSpawned("call", worker));
+    book.see({ by: original, at: 1 }, callSpawned("call", worker));
     expect(decideOwnership(book.observations).ownerOf(row("w2"))).toBe(worker);
   });
 
+  it("is the agent's in the older thread, where a thread was copied with the agents inside it", () => {
+    // z-original  q0 x1            a-copy   x1       y9
+    // └─ inner          w2 w3      └─ inner    w2 w3
+    const [older, younger] = [agent("z-original", "inner"), agent("a-copy", "inner")];
+    const book = notebook();
+    transcript(book, copy, { x1: 1, y9: 9 });
+    transcript(book, younger, { w2: 2, w3: 3 });
+    transcript(book, original, { q0: 0, x1: 1 });
+    transcript(book, older, { w2: 2, w3: 3 });
+    const { ownerOf } = decideOwnership(book.observations);
+    expect([ownerOf(row("x1")), ownerOf(row("w2")), ownerOf(row("w3"))]).toEqual([original, older, older]);
+  });
+
   it("is the parent's, where a forked agent begins with its parent's last answer", () => {
-    // first     x1 r2            r6
+    // t         x1 r2            r6
     // └─ fork      r2 y3 y4
-    const fork = agent("first", "fork");
+    const [main, fork] = [thread("t"), agent("t", "fork")];
     const book = notebook();
     book.see({ by: fork, at: 2, keys: ["r2", "response"] }, answer("response", 50));
     transcript(book, fork, { y3: 3, y4: 4 });
-    transcript(book, first, { x: 1 });
-    book.see({ by: first, at: 2, keys: ["r2", "response"] }, answer("response", 50));
-    transcript(book, first, { r6: 6 });
+    transcript(book, main, { x1: 1 });
+    book.see({ by: main, at: 2, keys: ["r2", "response"] }, answer("response", 50));
+    transcript(book, main, { r6: 6 });
     const { ownerOf, isOriginal } = decideOwnership(book.observations);
-    expect([ownerOf(row("r2")), ownerOf(row("response"))]).toEqual([first, first]);
+    expect([ownerOf(row("r2")), ownerOf(row("response"))]).toEqual([main, main]);
     expect(book.observations.filter((o) => o.type === "model-call").map((o) => [o.speaker, isOriginal(o)])).toEqual([
       [fork, false],
-      [first, true],
+      [main, true],
     ]);
   });
 
   it("is one owner's for all rows of a response, though one of them is younger than the copy's own work", () => {
-    // first   r1 ......... r9     both rows of one response
-    // second  r1    y5     r9
+    // original  q0 r1    r9     both rows of one response
+    // copy         r1 y5 r9
     const book = notebook();
-    for (const by of [second, first]) for (const at of [1, 9]) book.see({ by, at, keys: [`r${at}`, "response"] }, answer("response", at));
-    transcript(book, second, { y5: 5 });
+    for (const by of [copy, original]) for (const at of [1, 9]) book.see({ by, at, keys: [`r${at}`, "response"] }, answer("response", at));
+    transcript(book, copy, { y5: 5 });
+    transcript(book, original, { q0: 0 });
     const { isOriginal } = decideOwnership(book.observations);
-    expect(book.observations.filter(isOriginal).map((o) => o.speaker)).toEqual([first, first, second]);
+    expect(book.observations.filter(isOriginal).map((o) => o.speaker)).toEqual([original, original, copy, original]);
   });
 
   it("does not depend on who was read first, even where nothing decides", () => {
@@ -118,6 +134,6 @@ describe("whose a record is", () => {
       for (const by of order) transcript(book, by, { x: 1 });
       return decideOwnership(book.observations).ownerOf(row("x"));
     };
-    expect(twins([first, second])).toBe(twins([second, first]));
+    expect(twins([original, copy])).toBe(twins([copy, original]));
   });
 });

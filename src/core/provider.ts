@@ -26,7 +26,10 @@ export interface Provider {
 export interface Stream {
   /** `lines`: append-only, one record a line. `document`: one JSON value, replaced as a whole. */
   readonly shape: "lines" | "document";
-  open(file: SourceFile): Parser;
+  /** What it says holds only while it is there: a mark of a running process, say. */
+  readonly fleeting?: true;
+  /** `saved` is what `save` gave when the same file was read up to some record; reading goes on after it. */
+  open(file: SourceFile, saved?: unknown): Parser;
 }
 
 export interface SourceFile {
@@ -44,6 +47,8 @@ export interface Parser {
   push(record: Uint8Array, line: number): Findings;
   /** The same record as people want to read it. Call `push` first: it knows whose record it is. */
   events(record: Uint8Array, line: number): readonly EventDraft[];
+  /** Its memory so far, as plain JSON. */
+  save(): unknown;
 }
 
 export interface Findings {

@@ -79,7 +79,17 @@ describe("lines of a file", () => {
 
   it("tell of a last one that is still being written, how long it is so far", async () => {
     const { lines } = await linesOf("one\nhalf of tw", false);
-    expect(lines.at(-1)).toEqual({ is: "unfinished", number: 2, length: 10 });
+    expect(lines.at(-1)).toMatchObject({ is: "unfinished", number: 2, length: 10, end: 4 });
+  });
+
+  it("can be read on from the end of any of them, as if from the beginning", async () => {
+    const { lines } = await linesOf("one\n\nzwölf\nthree\nfour", true);
+    expect(lines.map((line) => line.number)).toEqual([1, 3, 4, 5]);
+    for (const [i, { end, number }] of lines.entries()) {
+      const rest: Line[] = [];
+      for await (const some of readLines(join(folder, "file.jsonl"), noReads(), () => true, { offset: end, lines: number })) rest.push(...some);
+      expect(rest).toEqual(lines.slice(i + 1));
+    }
   });
 });
 

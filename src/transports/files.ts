@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Counts the work done, so that tests can hold us to it. */
@@ -42,16 +43,34 @@ export async function readWhole(path: string, counts: ReadCounts): Promise<Uint8
 }
 
 export type Line =
-  | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number }
-  | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number };
+  /** `ended` is false for a complete last line whose newline is missing. */
+  | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number; readonly end: number; readonly ended: boolean }
+  | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number; readonly end: number };
 
-/** The lines of a file, without their ends. A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete. */
-export async function* readLines(path: string, counts: ReadCounts, whole: (line: Uint8Array) => boolean): AsyncGenerator<readonly Line[]> {
+/** Where reading goes on: so many bytes and lines lie behind. */
+export interface LinePosition {
+  readonly offset: number;
+  readonly lines: number;
+}
+
+const START: LinePosition = { offset: 0, lines: 0 };
+
+/**
+ * The lines of a file, without their ends; `end` is where the next one begins.
+ * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
+ */
+export async function* readLines(
+  path: string,
+  counts: ReadCounts,
+  whole: (line: Uint8Array) => boolean,
+  from: LinePosition = START,
+): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let rest: Buffer[] = [];
   let restLength = 0;
-  let number = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+  let number = from.lines;
+  let position = from.offset;
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, start: from.offset }) as AsyncIterable<Buffer>) {
     counts.bytes += chunk.length;
     const lines: Line[] = [];
     let start = 0;
@@ -60,8 +79,9 @@ export async function* readLines(path: string, counts: ReadCounts, whole: (line:
       const bytes = rest.length === 0 ? part : Buffer.concat([...rest, part]);
       rest = [];
       number += 1;
-      if (restLength > MAX_LINE) lines.push({ is: "too-long", number, length: restLength });
-      else if (bytes.some((byte) => byte > 32)) lines.push({ is: "line", bytes, number });
+      const after = position + end + 1;
+      if (restLength > MAX_LINE) lines.push({ is: "too-long", number, length: restLength, end: after });
+      else if (bytes.some((byte) => byte > 32)) lines.push({ is: "line", bytes, number, end: after, ended: true });
       restLength = 0;
       start = end + 1;
     }
@@ -70,11 +90,42 @@ export async function* readLines(path: string, counts: ReadCounts, whole: (line:
       // Beyond the limit only the length is kept.
       rest = restLength > MAX_LINE ? [] : [...rest, chunk.subarray(start)];
     }
+    position += chunk.length;
     counts.lines += lines.length;
     yield lines;
   }
   const bytes = Buffer.concat(rest);
   if (!bytes.some((byte) => byte > 32)) return;
   number += 1;
-  yield [whole(bytes) ? { is: "line", bytes, number } : { is: "unfinished", number, length: bytes.length }];
+  yield [
+    whole(bytes) ? { is: "line", bytes, number, end: position, ended: false } : { is: "unfinished", number, length: bytes.length, end: position - restLength },
+  ];
+}
+
+/** What distinguishes a file from another one at the same place, without opening it. */
+export interface FileStamp {
+  readonly identity: string;
+  readonly size: number;
+  readonly modifiedMs: number;
+}
+
+export async function stampOf(path: string): Promise<FileStamp> {
+  const { dev, ino, size, mtimeMs } = await stat(path);
+  return { identity: `${dev}:${ino}`, size, modifiedMs: mtimeMs };
+}
+
+const TAIL_BYTES = 96;
+
+/** A fingerprint of the bytes just before `offset`: the same as before means that what follows was appended. */
+export async function tailBefore(path: string, offset: number, counts: ReadCounts): Promise<string> {
+  const length = Math.min(TAIL_BYTES, offset);
+  if (length === 0) return "";
+  const file = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, offset - length);
+    counts.bytes += bytesRead;
+    return createHash("sha1").update(buffer.subarray(0, bytesRead)).digest("base64").slice(0, 12);
+  } finally {
+    await file.close();
+  }
 }

@@ -57,6 +57,14 @@ describe("a process", () => {
     expect(processLiveness({ pid: 1, birth: null, domain: null, startedAt: null })).toBe("alive");
   });
 
+  it("that has ended is gone, though nobody has collected it yet", async () => {
+    // The shell starts a child and becomes a program that never asks for it.
+    const parent = spawn("/bin/sh", ["-c", "true & echo $!; exec sleep 30"], { stdio: ["ignore", "pipe", "ignore"] });
+    const [words] = (await once(parent.stdout, "data")) as [Buffer];
+    await expect.poll(() => processLiveness(mark({ pid: Number(String(words).trim()) }))).toBe("gone");
+    parent.kill("SIGKILL");
+  });
+
   it.each([0, -1, 2 ** 31, 1.5, Number.NaN])("%d is none", (pid) => {
     expect(processLiveness(mark({ pid }))).not.toBe("alive");
   });

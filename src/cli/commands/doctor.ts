@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { count, plural } from "../render/format.ts";
 
 export async function doctor(context: Context): Promise<void> {
-  const found = examine(await context.machine(), context.env);
+  const found = examine(await context.library(), context.env);
   context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
 }
 
@@ -25,6 +25,7 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     ...(versions === "" ? [] : [`  written by ${versions}`]),
     "",
     colors.bold("What retinue keeps"),
+    `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${count(found.index.bytes)}B`,
     `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
     "",
     colors.bold("Problems"),

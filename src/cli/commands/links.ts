@@ -1,12 +1,12 @@
 import { Failure } from "../../app/failure.ts";
-import { keep } from "../../app/machine.ts";
+import { keep } from "../../app/library.ts";
 import { agentOf, subtreeOf } from "../../core/link.ts";
 import type { Context } from "../context.ts";
 
 export async function link(context: Context, childUri: string, parentUri: string): Promise<void> {
-  const { machine, agents } = await context.find(childUri, parentUri);
+  const { library, forest, agents } = await context.find(childUri, parentUri);
   const [child, parent] = agents;
-  if (subtreeOf(machine.forest, child.key).includes(parent.key))
+  if (subtreeOf(forest, child.key).includes(parent.key))
     throw new Failure("failed", `${parent.uri} is ${child.key === parent.key ? "the agent itself" : `below ${child.uri}`}: that would be a circle`, [
       "next: name a parent outside it",
     ]);
@@ -16,12 +16,13 @@ export async function link(context: Context, childUri: string, parentUri: string
   } finally {
     kept.close();
   }
-  const now = agentOf((await context.machine()).forest, child.key);
+  await library.refresh();
+  const now = agentOf(library.forestOf([child.key]), child.key);
   report(context, { linked: now.uri, parent: parent.uri }, `linked ${now.uri} under ${parent.uri}; undo with: retinue unlink ${now.uri}`);
 }
 
 export async function unlink(context: Context, childUri: string): Promise<void> {
-  const { agents } = await context.find(childUri);
+  const { library, agents } = await context.find(childUri);
   const [child] = agents;
   const kept = await keep(context.env);
   try {
@@ -29,7 +30,8 @@ export async function unlink(context: Context, childUri: string): Promise<void> 
   } finally {
     kept.close();
   }
-  const { forest } = await context.machine();
+  await library.refresh();
+  const forest = library.forestOf([child.key]);
   const now = agentOf(forest, child.key);
   const parent = now.parent === null ? null : agentOf(forest, now.parent).uri;
   report(

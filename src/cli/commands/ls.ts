@@ -1,10 +1,9 @@
 import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
-import type { Machine } from "../../app/machine.ts";
+import type { Library, ThreadFilter } from "../../app/library.ts";
 import { PROVIDER_NAMES } from "../../app/machine.ts";
-import { type ThreadFilter, threads } from "../../app/threads.ts";
-import type { AgentTree } from "../../core/agent.ts";
-import { withoutChildren } from "../../core/record.ts";
+import { searched } from "../../app/resolve.ts";
+import type { AgentRecord } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
 import { ago, count, money } from "../render/format.ts";
@@ -22,19 +21,18 @@ export interface LsOptions {
 
 export async function ls(context: Context, options: LsOptions): Promise<void> {
   const filter = filterOf(options, Date.now());
-  const machine = await context.machine();
-  const found = [...threads(machine, filter)];
-  if (context.json) context.terminal.out(JSON.stringify(found.map(withoutChildren), null, 2));
-  if (found.length === 0) throw nothingFound(machine);
-  if (!context.json) context.terminal.out(renderThreads(found, context.terminal, machine.forest.now));
+  const library = await context.library();
+  const found = [...library.threads(filter)];
+  if (context.json) context.terminal.out(JSON.stringify(found, null, 2));
+  if (found.length === 0) throw nothingFound(library);
+  if (!context.json) context.terminal.out(renderThreads(found, context.terminal, library.now()));
 }
 
-function nothingFound(machine: Machine): Failure {
-  const searched = machine.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ");
-  const known = machine.forest.roots.length;
-  return new Failure("not_found", known === 0 ? "no threads found" : `none of ${known} threads fits`, [
-    `searched: ${searched}`,
-    known === 0 ? "next: retinue doctor" : "next: retinue ls",
+function nothingFound(library: Library): Failure {
+  const [any] = library.threads({ limit: 1 });
+  return new Failure("not_found", any === undefined ? "no threads found" : "no thread fits", [
+    searched(library),
+    any === undefined ? "next: retinue doctor" : "next: retinue ls",
   ]);
 }
 
@@ -49,8 +47,8 @@ const COLUMNS: readonly Column[] = [
   { title: "TITLE", flex: true },
 ];
 
-export function renderThreads(trees: readonly AgentTree[], { width, colors }: Pick<Terminal, "width" | "colors">, now: number): string {
-  const rows = trees.map((tree) => [
+export function renderThreads(records: readonly AgentRecord[], { width, colors }: Pick<Terminal, "width" | "colors">, now: number): string {
+  const rows = records.map((tree) => [
     statusCell(tree.status, colors),
     { text: tree.uri },
     { text: String(tree.counts.descendants) },

@@ -1,7 +1,6 @@
 import { readEvents } from "../../app/events.ts";
-import { listPrice } from "../../app/prices.ts";
 import { explain } from "../../app/why.ts";
-import { treeOf, withoutChildren } from "../../core/record.ts";
+import { withoutChildren } from "../../core/record.ts";
 import type { Context } from "../context.ts";
 import { frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, threadMarkdown } from "../render/markdown.ts";
@@ -13,17 +12,17 @@ export interface ShowOptions {
 
 /** `retinue <uri>`: a thread's timeline, or one agent seen from both sides. */
 export async function show(context: Context, uri: string, options: ShowOptions): Promise<void> {
-  const { machine, agents } = await context.find(uri);
+  const { library, forest, agents } = await context.find(uri);
   const [agent] = agents;
-  const tree = treeOf(machine.forest, agent.key, listPrice);
+  const tree = context.treeOf(forest, agent.key);
   const { out } = context.terminal;
   if (options.head === true) {
     const head = headOf(tree, { subagents: true });
     return out(context.json ? JSON.stringify(head, null, 2) : frontmatter(head));
   }
-  const events = await readEvents(machine, [agent.key]);
+  const events = await readEvents(library, forest, [agent.key]);
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
-  const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(machine.forest, agent), full);
+  const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
   out(`${frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`);
 }

@@ -3,8 +3,8 @@ import type { Context } from "../context.ts";
 import { oneLine } from "../render/format.ts";
 
 export async function why(context: Context, uri: string): Promise<void> {
-  const { machine, agents } = await context.find(uri);
-  const found = explain(machine.forest, agents[0]);
+  const { forest, agents } = await context.find(uri);
+  const found = explain(forest, agents[0]);
   context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
 }
 

@@ -51,6 +51,11 @@ describe("an agent's meta file", () => {
     expect(tree.children).toMatchObject([{ kind: "teammate", name: "bob", type: "general-purpose" }]);
   });
 
+  it("says that a person stopped it, where nothing of its own is known", () => {
+    const tree = treeFrom({ [THREAD_FILE]: thread(), [metaFile("a")]: { stoppedByUser: true } });
+    expect(tree.children).toMatchObject([{ agentId: "a", status: "shutdown", statusSource: "protocol" }]);
+  });
+
   it("that is no object is reported", () => {
     expect(read({ [metaFile("a")]: ["not an object"] }).problems).toMatchObject([{ code: "line-not-json", where: metaFile("a") }]);
   });

@@ -32,6 +32,10 @@ class JsonRecords implements Parser {
   events() {
     return [];
   }
+
+  save() {
+    return null;
+  }
 }
 
 /** `agent-<id>.meta.json`, since 2.1.70: what the product itself says of an agent. Every field came with its own version. */

@@ -22,9 +22,9 @@ export const claude: Provider = {
     const of = (shape: Stream["shape"], open: Stream["open"]): Stream => ({ shape, open });
     switch (found.is) {
       case "thread":
-        return of("lines", (file: SourceFile) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file));
+        return of("lines", (file: SourceFile, saved) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file, saved));
       case "agent":
-        return of("lines", (file) => new Transcript({ session: found.thread, fallback: found.folder, agent: found.agent, run: found.run }, file));
+        return of("lines", (file, saved) => new Transcript({ session: found.thread, fallback: found.folder, agent: found.agent, run: found.run }, file, saved));
       case "agent-meta":
         return of("document", (file) => agentMeta(found.thread, found.agent, file));
       case "journal":
@@ -32,7 +32,7 @@ export const claude: Provider = {
       case "workflow":
         return of("document", (file) => workflowSummary(found.thread, file));
       case "process":
-        return of("document", (file) => processMark(file));
+        return { ...of("document", (file) => processMark(file)), fleeting: true };
       default:
         return found satisfies never;
     }

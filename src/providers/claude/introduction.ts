@@ -23,19 +23,41 @@ const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)
 /** Versions from this one on keep a file for every running process, so that its absence tells something (2.1.80 did not, 2.1.110 does). */
 const MARKS_PROCESS_SINCE = [2, 1, 110];
 
+interface Surroundings {
+  readonly speaker: AgentKey;
+  readonly cwd: unknown;
+  readonly gitBranch: unknown;
+  readonly version: unknown;
+}
+
+export interface IntroductionMemory {
+  readonly placed: readonly AgentKey[];
+  readonly mates: readonly AgentKey[];
+  readonly last: Surroundings | null;
+  readonly begun: boolean;
+}
+
 /** Says once what a transcript and its first records tell about the agent itself: whose it is, where it works, what could have made it. */
 export class Introduction {
   readonly #of: TranscriptOf;
   readonly #file: SourceFile;
-  readonly #placed = new Set<AgentKey>();
-  readonly #mates = new Set<AgentKey>();
-  #last: { readonly speaker: AgentKey; readonly cwd: unknown; readonly gitBranch: unknown; readonly version: unknown } | null = null;
+  readonly #placed: Set<AgentKey>;
+  readonly #mates: Set<AgentKey>;
+  #last: Surroundings | null;
   /** The conversation itself has begun. */
-  begun = false;
+  begun: boolean;
 
-  constructor(of: TranscriptOf, file: SourceFile) {
+  constructor(of: TranscriptOf, file: SourceFile, memory?: IntroductionMemory) {
     this.#of = of;
     this.#file = file;
+    this.#placed = new Set(memory?.placed);
+    this.#mates = new Set(memory?.mates);
+    this.#last = memory?.last ?? null;
+    this.begun = memory?.begun ?? false;
+  }
+
+  save(): IntroductionMemory {
+    return { placed: [...this.#placed], mates: [...this.#mates], last: this.#last, begun: this.begun };
   }
 
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {

@@ -73,6 +73,11 @@ describe("a task notification", () => {
     );
   });
 
+  it("was called an agent's before it was called a task's", () => {
+    const text = "<agent-notification><agent-id>0a1b2c3d</agent-id><status>completed</status><summary>Agent done</summary></agent-notification>";
+    expect(only(text)).toMatchObject({ tasks: ["0a1b2c3d"], state: "completed", isAgent: true });
+  });
+
   it("is not there before it is finished, nor where only its name is spoken of", () => {
     expect([...notificationsIn("<task-notification><task-id>a</task-id>")]).toEqual([]);
     expect([...notificationsIn("What is a task-notification?")]).toEqual([]);

@@ -97,6 +97,15 @@ describe("the product's own work", () => {
     expect(tree.usage).toMatchObject({ own: { calls: 0 }, internal: { calls: 1, inputTokens: 7, outputTokens: 5 }, subtree: { calls: 1 } });
   });
 
+  it("is none of the agents, even where a call seems to name it", () => {
+    const work = agentWriter("acompact-0a1b");
+    const tree = treeFrom({
+      [THREAD_FILE]: askingThread({ status: "completed", agentId: "acompact-0a1b" }),
+      [agentFile("acompact-0a1b")]: [work.user("Summarise.")],
+    });
+    expect(tree.children).toEqual([]);
+  });
+
   it("is a warm-up that nobody called, but not an agent whom somebody told to warm up", () => {
     const warm = () => {
       const work = agentWriter("a0b1");
@@ -106,6 +115,18 @@ describe("the product's own work", () => {
     expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: warm() }).children).toMatchObject([
       { agentId: "a0b1", usage: { own: { calls: 1 } } },
     ]);
+  });
+});
+
+describe("a file that begins in the middle of a conversation", () => {
+  const middle = () => {
+    const work = agentWriter("a0b1");
+    return [work.user("Do it.", { parentUuid: "a record of the thread's" }), work.assistant([text("Done.")])];
+  };
+
+  it("is the product's own work where no call made it, and an agent where one did", () => {
+    expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: middle() }).children).toEqual([]);
+    expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: middle() }).children).toMatchObject([{ agentId: "a0b1" }]);
   });
 });
 
@@ -157,6 +178,29 @@ describe("records that are not as they should be", () => {
   });
 });
 
+describe("short ids, as gateways and hand-made transcripts have them", () => {
+  it("mean something only in their own thread", () => {
+    const simple = (sessionId: string) => [
+      { type: "user", uuid: "1", parentUuid: null, sessionId, isSidechain: false, timestamp: "2026-01-01T00:00:00Z", message: { content: "Begin." } },
+      {
+        type: "assistant",
+        uuid: "2",
+        parentUuid: "1",
+        sessionId,
+        isSidechain: false,
+        timestamp: "2026-01-01T00:00:01Z",
+        message: { id: "msg_1", stop_reason: "end_turn", content: [toolUse("call_1", "Agent", { prompt: "Do it." })] },
+      },
+    ];
+    const forest = forestOf({ [THREAD_FILE]: simple(SESSION), [THREAD_FILE.replace(SESSION, OTHER_SESSION)]: simple(OTHER_SESSION) });
+    const threads = [SESSION, OTHER_SESSION].map((id) => forest.agents.get(key.thread(id)));
+    expect(threads.map((t) => [t?.calls.length, t?.children.length, t?.forkedFrom])).toEqual([
+      [1, 1, null],
+      [1, 1, null],
+    ]);
+  });
+});
+
 describe("tokens", () => {
   const answer = { id: "msg_0123456789abcdef" };
 
@@ -195,6 +239,25 @@ describe("tokens", () => {
       ],
     });
     expect(tree).toMatchObject({ status: "errored", usage: { own: { calls: 0, inputTokens: 0 } } });
+  });
+});
+
+describe("an agent that a message set to work again", () => {
+  it.each(["resumedAgentId", "revivedAgentId"])("is no longer completed: %s", (field) => {
+    const message = (toolUseResult: Readonly<Record<string, unknown>>) => {
+      const main = mainWriter();
+      return [
+        main.user("Begin."),
+        main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
+        main.result(CALL, "Done.", { toolUseResult: { status: "completed", agentId: "a0b1" } }),
+        main.assistant([toolUse(SECOND_CALL, "SendMessage", { to: "a0b1" })], { stop_reason: "tool_use" }),
+        main.result(SECOND_CALL, "Sent.", { toolUseResult }),
+      ];
+    };
+    const status = (records: readonly unknown[]) =>
+      treeFrom({ [THREAD_FILE]: records, [agentFile("a0b1")]: finishedAgent() }).children.map((c) => [c.status, c.statusReason]);
+    expect(status(message({ success: true }))).toEqual([["completed", expect.any(String)]]);
+    expect(status(message({ success: true, [field]: "a0b1" }))).toEqual([["shutdown", expect.stringContaining("set it to work again")]]);
   });
 });
 

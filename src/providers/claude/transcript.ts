@@ -5,7 +5,7 @@ import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { eventsOf } from "./events.ts";
-import { Introduction, type TranscriptOf } from "./introduction.ts";
+import { Introduction, type IntroductionMemory, type TranscriptOf } from "./introduction.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
@@ -27,26 +27,55 @@ const BOOKKEEPING = new Set(
 
 const decoder = new TextDecoder();
 
+interface Memory {
+  readonly session: string | null;
+  readonly refused: boolean;
+  readonly sawMain: boolean;
+  readonly chains: readonly (readonly [string, string])[];
+  readonly spawns: readonly string[];
+  readonly told: readonly string[];
+  readonly introduction: IntroductionMemory;
+}
+
 export class Transcript implements Parser {
   readonly #of: TranscriptOf;
   readonly #file: SourceFile;
   readonly #introduction: Introduction;
   #session: string | null;
   /** A file that is not what its place says: reported once, then passed over. */
-  #refused = false;
+  #refused: boolean;
   /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
-  #sawMain = false;
+  #sawMain: boolean;
   /** Inline agents: each sidechain record to the first record of its chain. */
-  readonly #chains = new Map<string, string>();
-  readonly #spawns = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #chains: Map<string, string>;
+  readonly #spawns: Set<string>;
+  readonly #told: Set<string>;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
 
-  constructor(of: TranscriptOf, file: SourceFile) {
+  constructor(of: TranscriptOf, file: SourceFile, saved?: unknown) {
+    // Written by `save` of this very version: an index of another one is not read.
+    const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
-    this.#session = of.session;
-    this.#introduction = new Introduction(of, file);
+    this.#session = memory?.session ?? of.session;
+    this.#refused = memory?.refused ?? false;
+    this.#sawMain = memory?.sawMain ?? false;
+    this.#chains = new Map(memory?.chains);
+    this.#spawns = new Set(memory?.spawns);
+    this.#told = new Set(memory?.told);
+    this.#introduction = new Introduction(of, file, memory?.introduction);
+  }
+
+  save(): Memory {
+    return {
+      session: this.#session,
+      refused: this.#refused,
+      sawMain: this.#sawMain,
+      chains: [...this.#chains],
+      spawns: [...this.#spawns],
+      told: [...this.#told],
+      introduction: this.#introduction.save(),
+    };
   }
 
   push(record: Uint8Array, line: number): Findings {

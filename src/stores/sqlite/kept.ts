@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
-import type { AgentKey } from "../core/ids.ts";
-import type { ManualLink } from "../core/parents.ts";
-import { loadSqlite } from "./sqlite.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import type { ManualLink } from "../../core/parents.ts";
+import { loadSqlite } from "./load.ts";
+import { migrate } from "./migrate.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
 export interface Kept {
@@ -34,7 +34,7 @@ export async function openKept(path: string): Promise<Kept> {
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   db.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000");
-  migrate(db, path);
+  migrate(db, path, MIGRATIONS);
   return {
     links: () =>
       db
@@ -52,13 +52,4 @@ export async function openKept(path: string): Promise<Kept> {
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
     close: () => db.close(),
   };
-}
-
-function migrate(db: DatabaseSync, path: string) {
-  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
-  if (version > MIGRATIONS.length) throw new Error(`${path} was written by a newer retinue (version ${version}); this one knows ${MIGRATIONS.length}`);
-  for (const [step, sql] of MIGRATIONS.entries()) {
-    if (step < version) continue;
-    db.exec(`BEGIN IMMEDIATE; ${sql}; PRAGMA user_version = ${step + 1}; COMMIT`);
-  }
 }

@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Problem } from "../core/problem.ts";
+import type { Provider, Stream } from "../core/provider.ts";
+import { PROVIDERS } from "../providers/index.ts";
+import { type FileStamp, stampOf, walk } from "../transports/files.ts";
+import { type Env, userHome } from "./home.ts";
+
+/** A file some provider can read, as it lies there now. */
+export interface Found {
+  readonly provider: Provider;
+  readonly stream: Stream;
+  readonly root: string;
+  readonly path: string;
+  readonly stamp: FileStamp;
+}
+
+export interface RootSeen {
+  readonly provider: Provider;
+  readonly path: string;
+  readonly exists: boolean;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface Discovery {
+  readonly roots: readonly RootSeen[];
+  readonly files: ReadonlyMap<string, Found>;
+  readonly problems: readonly Problem[];
+}
+
+/** Walks all providers' folders and looks at every file of theirs, without opening any. */
+export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS): Promise<Discovery> {
+  const files = new Map<string, Found>();
+  const roots: RootSeen[] = [];
+  const problems: Problem[] = [];
+  const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
+  for (const { provider, root } of rootsOf(env, providers)) {
+    const mine: Found[] = [];
+    for await (const path of walk(root, provider.folders, unreadable)) {
+      const stream = provider.stream(path);
+      if (stream === null) continue;
+      const full = join(root, path);
+      const stamp = await stampOf(full).catch((error: Error) => unreadable(full, error));
+      if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp });
+    }
+    for (const found of mine) files.set(found.path, found);
+    roots.push({ provider, path: root, exists: existsSync(root), files: mine.length, bytes: mine.reduce((sum, f) => sum + f.stamp.size, 0) });
+  }
+  return { roots, files, problems };
+}
+
+function rootsOf(env: Env, providers: readonly Provider[]) {
+  return providers.flatMap((provider) => [...new Set(provider.roots(env, userHome(env)))].map((root) => ({ provider, root })));
+}

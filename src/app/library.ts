@@ -1,0 +1,181 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentRecord } from "../core/agent.ts";
+import { type AgentKey, threadOf } from "../core/ids.ts";
+import type { Forest } from "../core/link.ts";
+import type { Liveness } from "../core/liveness.ts";
+import type { ManualLink } from "../core/parents.ts";
+import type { Problem } from "../core/problem.ts";
+import type { Provider } from "../core/provider.ts";
+import type { Price } from "../core/record.ts";
+import type { RootFilter, RootRow, Store } from "../core/store.ts";
+import type { Kept } from "../stores/sqlite/kept.ts";
+import { noReads, type ReadCounts } from "../transports/files.ts";
+import { processLiveness } from "../transports/processes.ts";
+import { type Discovery, discover, type Found, type RootSeen } from "./discover.ts";
+import { Failure } from "./failure.ts";
+import { type Env, retinueHome } from "./home.ts";
+import { type LinkContext, linkThreads, projectStale, projectThreads, rootRow } from "./project.ts";
+import { sync } from "./sync.ts";
+
+export interface LibraryOptions {
+  readonly env: Env;
+  readonly store: Store;
+  readonly price: Price;
+  readonly providers?: readonly Provider[];
+  readonly now?: () => number;
+  readonly liveness?: Liveness;
+  /** Told how far the reading is: files done, of how many. */
+  readonly onProgress?: (done: number, all: number) => void;
+}
+
+export interface ThreadFilter {
+  readonly provider?: string;
+  /** This folder and everything below it. */
+  readonly cwd?: string;
+  /** Epoch milliseconds of the oldest activity to show. */
+  readonly since?: number;
+  readonly running?: boolean;
+  readonly limit?: number;
+}
+
+const PAGE = 200;
+
+/** Everything that the agents on this machine wrote down, up to date as of the last `refresh`. */
+export class Library {
+  readonly #options: LibraryOptions;
+  readonly counts: ReadCounts = noReads();
+  #discovery: Discovery = { roots: [], files: new Map(), problems: [] };
+  #manual: readonly ManualLink[] = [];
+
+  constructor(options: LibraryOptions) {
+    this.#options = options;
+  }
+
+  get store(): Store {
+    return this.#options.store;
+  }
+
+  get roots(): readonly RootSeen[] {
+    return this.#discovery.roots;
+  }
+
+  /** The folders looked at today. */
+  get under(): readonly string[] {
+    return this.#discovery.roots.map((r) => r.path);
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#discovery.problems;
+  }
+
+  /** Last lines that are still being written, or were never finished. */
+  unfinished(): readonly Problem[] {
+    return [...this.store.files().values()]
+      .filter((f) => !f.gone && f.offset < f.size && this.#discovery.files.has(f.path))
+      .map((f) => ({ code: "line-unfinished", where: `${f.path}:${f.lines + 1}`, detail: `${f.size - f.offset} bytes` }));
+  }
+
+  now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  /** Reads what is new on disk and works out what follows from it. */
+  async refresh(): Promise<void> {
+    const { env, store, onProgress, price } = this.#options;
+    this.#discovery = await discover(env, this.#options.providers);
+    await sync(store, this.#discovery, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
+    this.#manual = await manualLinks(env);
+    projectStale(store, this.#context(), price, onProgress);
+    this.#followManual();
+  }
+
+  #context(): LinkContext {
+    return { now: this.now(), liveness: this.#options.liveness ?? processLiveness, manual: this.#manual, under: this.under };
+  }
+
+  /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
+  #followManual() {
+    const { store, price } = this.#options;
+    const before = JSON.parse(store.note("manual") ?? "[]") as ManualLink[];
+    const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
+    const changed = [...before.filter((l) => !this.#manual.some(same(l))), ...this.#manual.filter((l) => !before.some(same(l)))];
+    if (changed.length === 0) return;
+    for (const { child, parent } of changed) {
+      projectThreads(store, [threadOf(child)], this.#context(), price);
+      projectThreads(store, [threadOf(parent)], this.#context(), price);
+    }
+    store.setNote("manual", JSON.stringify(this.#manual));
+  }
+
+  /** The trees these threads stand in, as of now. */
+  forestOf(threads: readonly AgentKey[]): Forest {
+    return linkThreads(this.store, threads.map(threadOf), this.#context()).forest;
+  }
+
+  /** Records of top-level threads, newest activity first. Those that may change by themselves are worked out for this moment. */
+  *threads(filter: ThreadFilter): Generator<AgentRecord> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    for (const row of this.#rows(filter)) {
+      if (left <= 0) return;
+      if (filter.cwd !== undefined && !isWithin(row.cwd, filter.cwd)) continue;
+      const { record } = row.settled ? row : rootRow(this.forestOf([row.key]), row.key, this.#options.price);
+      if (filter.running === true && record.status !== "running") continue;
+      left -= 1;
+      yield record;
+    }
+  }
+
+  *#rows(filter: ThreadFilter): Generator<RootRow> {
+    const query: RootFilter = {
+      under: this.under,
+      limit: Math.min(PAGE, filter.limit ?? PAGE),
+      ...(filter.provider === undefined ? {} : { provider: filter.provider }),
+      ...(filter.since === undefined ? {} : { since: filter.since }),
+    };
+    for (let page = this.store.roots(query); page.length > 0; ) {
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined || page.length < query.limit) return;
+      page = this.store.roots({ ...query, after: last });
+    }
+  }
+
+  /** The file behind a path that a record names, if it is still there. */
+  source(path: string): Found | undefined {
+    return this.#discovery.files.get(path);
+  }
+
+  close(): void {
+    this.store.close();
+  }
+}
+
+function isWithin(cwd: string | null, folder: string): boolean {
+  const base = folder.replace(/\/+$/, "");
+  return cwd !== null && (cwd === base || cwd.startsWith(`${base}/`));
+}
+
+export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
+
+/** Opens what people decided; made on first use. */
+export async function keep(env: Env): Promise<Kept> {
+  // Loaded on demand: most commands never need it.
+  const { openKept } = await import("../stores/sqlite/kept.ts");
+  try {
+    return await openKept(keptPath(env));
+  } catch (error) {
+    throw new Failure("failed", `cannot open ${keptPath(env)}: ${(error as Error).message}`, [], error);
+  }
+}
+
+/** Looking leaves no trace: nothing is created where nobody decided anything yet. */
+async function manualLinks(env: Env): Promise<readonly ManualLink[]> {
+  if (!existsSync(keptPath(env))) return [];
+  const kept = await keep(env);
+  try {
+    return kept.links();
+  } finally {
+    kept.close();
+  }
+}

@@ -1,0 +1,68 @@
+import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
+import { agentOf, type Forest, type LinkOptions, link } from "../core/link.ts";
+import type { ManualLink } from "../core/parents.ts";
+import { type Price, treeOf, withoutChildren } from "../core/record.ts";
+import type { AgentRow, Facts, RootRow, Store } from "../core/store.ts";
+
+export interface LinkContext extends LinkOptions {
+  readonly manual: readonly ManualLink[];
+  /** The folders looked at today. */
+  readonly under: readonly string[];
+}
+
+/** The threads that must be linked together with these: joined by what they share, or by hand. */
+export function component(store: Store, threads: readonly AgentKey[], manual: readonly ManualLink[]): readonly AgentKey[] {
+  let found = [...threads];
+  for (;;) {
+    const related = new Set(store.related(found));
+    for (const { child, parent } of manual) {
+      if (related.has(threadOf(child))) related.add(threadOf(parent));
+      if (related.has(threadOf(parent))) related.add(threadOf(child));
+    }
+    if (related.size === found.length) return found;
+    found = [...related];
+  }
+}
+
+/** Links what the store knows of these threads and of all that belong to them. */
+export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
+  const facts = store.facts(component(store, threads, context.manual), context.under);
+  return { forest: link(facts.observations, context), facts };
+}
+
+/** Works out anew whatever was told something since it was last worked out. */
+export function projectStale(store: Store, context: LinkContext, price: Price, onProgress?: (done: number, all: number) => void): void {
+  const stale = store.stale();
+  const done = new Set<AgentKey>();
+  for (const thread of stale) {
+    if (!done.has(thread)) for (const key of projectThreads(store, [thread], context, price)) done.add(key);
+    onProgress?.(done.size, stale.length);
+  }
+}
+
+export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): readonly AgentKey[] {
+  const { forest, facts } = linkThreads(store, threads, context);
+  const { versions, scattered } = facts;
+  store.project({
+    versions,
+    roots: forest.roots.map((key) => ({ ...rootRow(forest, key, price), ...(scattered ? { settled: false } : {}) })),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
+    problems: forest.problems,
+  });
+  return [...versions.keys()];
+}
+
+export function rootRow(forest: Forest, key: AgentKey, price: Price): RootRow {
+  const agent = agentOf(forest, key);
+  const record = withoutChildren(treeOf(forest, key, price));
+  const unsettled = ["running", "pendingInit"] as const;
+  return {
+    key,
+    provider: partsOf(key).provider,
+    cwd: agent.cwd,
+    lastActivity: agent.lastActivity ?? 0,
+    settled: !unsettled.some((status) => record.status === status || (record.counts.byStatus[status] ?? 0) > 0),
+    internals: agent.ownBehalf.length,
+    record,
+  };
+}

@@ -1,0 +1,162 @@
+import type { Observation } from "../core/observation.ts";
+import type { Problem } from "../core/problem.ts";
+import type { FileBatch, FileState, Store } from "../core/store.ts";
+import { type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import type { Discovery, Found } from "./discover.ts";
+
+export interface SyncOptions {
+  readonly counts: ReadCounts;
+  readonly onProgress?: (done: number, all: number) => void;
+}
+
+/** Read so much, then write: memory stays bounded however large a file is, and a crash costs no more than this. */
+const BATCH_BYTES = 8 << 20;
+const BATCH_FILES = 256;
+
+/** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
+export async function sync(store: Store, discovery: Discovery, options: SyncOptions): Promise<void> {
+  const known = store.files();
+  const changed = [...discovery.files.values()].filter((found) => !isUnchanged(known.get(found.path), found));
+  const writer = new Writer(store);
+  let done = 0;
+  for (const found of changed) {
+    try {
+      await readOn(found, known.get(found.path) ?? null, writer, options.counts);
+    } catch (error) {
+      writer.add(unreadable(found, known.get(found.path) ?? null, error as Error));
+    }
+    done += 1;
+    options.onProgress?.(done, changed.length);
+  }
+  for (const batch of vanished(discovery, known)) writer.add(batch);
+  writer.flush();
+}
+
+function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
+  return state !== undefined && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
+}
+
+/** Collects batches and writes them together. */
+class Writer {
+  readonly #store: Store;
+  #waiting: FileBatch[] = [];
+  #bytes = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  add(batch: FileBatch): void {
+    this.#waiting.push(batch);
+    this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
+    if (this.#bytes >= BATCH_BYTES || this.#waiting.length >= BATCH_FILES) this.flush();
+  }
+
+  flush(): void {
+    if (this.#waiting.length > 0) this.#store.commit(this.#waiting);
+    this.#waiting = [];
+    this.#bytes = 0;
+  }
+}
+
+async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
+  if (found.stream.shape === "document") {
+    writer.add(await readDocument(found, before, counts));
+    return;
+  }
+  const goesOn = before !== null && (await isAppended(found, before, counts));
+  await readTranscript(found, before, goesOn, writer, counts);
+}
+
+/** The same file, at least as long, and what was read last still stands where it stood. */
+async function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): Promise<boolean> {
+  if (before.identity !== stamp.identity || stamp.size < before.offset) return false;
+  return (await tailBefore(path, before.offset, counts)) === before.tail;
+}
+
+async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
+  const bytes = await readWhole(found.path, counts);
+  const findings = found.stream.open({ path: found.path, bytes: bytes.length }).push(bytes, 0);
+  const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
+  return { before, after, ...findings };
+}
+
+async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
+  let state = goesOn && before !== null ? { ...before, ...found.stamp, gone: false } : fresh(found, before);
+  let last = before;
+  const parser = found.stream.open({ path: found.path, bytes: found.stamp.size }, goesOn ? state.parser : undefined);
+  let observations: Observation[] = [];
+  let problems: Problem[] = [];
+  const hand = async () => {
+    state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
+    writer.add({ before: last, after: state, observations, problems });
+    last = state;
+    observations = [];
+    problems = [];
+  };
+  let handed = state.offset;
+  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines })) {
+    for (const line of lines) {
+      // It will be read when it is finished; until then `doctor` tells of it.
+      if (line.is === "unfinished") continue;
+      if (line.is === "line") {
+        const findings = parser.push(line.bytes, line.number);
+        for (const o of findings.observations) observations.push(o);
+        for (const p of findings.problems) problems.push(p);
+      } else problems.push({ code: "line-too-long", where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
+      // A newline that comes later still belongs to this line.
+      const lines = line.is === "line" && !line.ended ? line.number - 1 : line.number;
+      state = { ...state, offset: line.end, lines };
+    }
+    if (state.offset - handed >= BATCH_BYTES) {
+      handed = state.offset;
+      await hand();
+    }
+  }
+  await hand();
+}
+
+/** A file read from its beginning. What another one said at the same place is taken back. */
+function fresh(found: Found, before: FileState | null): FileState {
+  return {
+    path: found.path,
+    root: found.root,
+    provider: found.provider.name,
+    ...found.stamp,
+    offset: 0,
+    lines: 0,
+    generation: before === null ? 0 : before.generation + 1,
+    tail: "",
+    parser: null,
+    gone: false,
+  };
+}
+
+/** What a file said before it could no longer be read stays; the trouble is told. */
+function unreadable(found: Found, before: FileState | null, error: Error): FileBatch {
+  const after = before === null ? fresh(found, null) : { ...before, ...found.stamp };
+  return { before, after, observations: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
+}
+
+/** Files that are gone stay known, and so does what they said, unless it held only while they were there. */
+function* vanished(discovery: Discovery, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+  const roots = new Map(discovery.roots.map((r) => [r.path, r.provider]));
+  for (const state of known.values()) {
+    const provider = roots.get(state.root);
+    if (state.gone || provider === undefined || discovery.files.has(state.path)) continue;
+    const fleeting = provider.stream(state.path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
+    const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (fleeting ? 1 : 0) };
+    yield { before: state, after, observations: [], problems: [] };
+  }
+}
+
+/** A last line without its end may be complete all the same: editors and copies cut the final newline. */
+export function isWholeJson(line: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder().decode(line));
+    return true;
+  } catch {
+    // Still being written, or junk.
+    return false;
+  }
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { notebook, thread } from "../../test/observations.ts";
+import { gatherAgents } from "./gather.ts";
+import type { AgentKey } from "./ids.ts";
+import { type Liveness, processViews } from "./liveness.ts";
+import type { Observation } from "./observation.ts";
+
+const main = thread("t");
+
+/** Processes by number; what is not named is gone. */
+const living =
+  (...pids: readonly number[]): Liveness =>
+  ({ pid }) =>
+    pids.includes(pid) ? "alive" : "gone";
+
+function view(observations: readonly Observation[], liveness: Liveness) {
+  const gathered = gatherAgents(observations, () => undefined, [main]);
+  return processViews(observations, (key: AgentKey) => gathered.get(key) ?? fail(key), liveness)(main);
+}
+
+function fail(key: AgentKey): never {
+  throw new Error(`${key} was not gathered`);
+}
+
+function marks(...seen: readonly { readonly pid: number; readonly startedAt: number; readonly waitingFor?: string }[]): Observation[] {
+  const book = notebook();
+  for (const { pid, startedAt, waitingFor = null } of seen)
+    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid, birth: null, domain: null, startedAt }, waitingFor });
+  return book.observations;
+}
+
+describe("a thread's process", () => {
+  it("is the living one, where a dead one left its mark too", () => {
+    const seen = marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20, waitingFor: "permission prompt" });
+    expect(view(seen, living(2))).toEqual({ is: "alive", pid: 2, startedAt: 20, waitingFor: "permission prompt" });
+    expect(view(seen, living(1))).toEqual({ is: "alive", pid: 1, startedAt: 10, waitingFor: null });
+  });
+
+  it("is the newest of two that live", () => {
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({ pid: 2 });
+  });
+
+  it("is gone, where all that were marked are", () => {
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({ is: "gone", why: "its process (pid 2) is gone" });
+  });
+
+  it("is unknown as soon as one mark cannot be judged, unless another lives", () => {
+    const unsure: Liveness = ({ pid }) => (pid === 1 ? "unknown" : "gone");
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), unsure)).toEqual({ is: "unknown" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), ({ pid }) => (pid === 1 ? "unknown" : "alive"))).toMatchObject({ is: "alive" });
+  });
+
+  it("is gone without a mark, where the product marks its processes, and unknown where it does not", () => {
+    const book = notebook();
+    book.see({ by: main }, { type: "agent-described", agent: main, marksProcess: true });
+    expect(view(book.observations, living())).toEqual({ is: "gone", why: "no process runs its thread any more" });
+    expect(view([], living())).toEqual({ is: "unknown" });
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { agent, answers, call, callSpawned, LATER, lifecycle, match, notebook, parentNamed, record, spawnCalled, thread } from "../../test/observations.ts";
+import { type AgentKey, ANONYMOUS, agentKey, threadKey } from "./ids.ts";
+import { agentOf, type LinkOptions, link } from "./link.ts";
+import type { Observation } from "./observation.ts";
+
+const main = thread("t");
+const uris = (observations: readonly Observation[], ...keys: readonly AgentKey[]) => {
+  const forest = link(observations, LATER);
+  return keys.map((key) => agentOf(forest, key).uri);
+};
+
+describe("order", () => {
+  it("of siblings is that of their beginnings: by their first record, else by their call", () => {
+    const book = notebook();
+    const begin = (id: string, at: number) => {
+      book.see({ by: agent("t", id), at, keys: [id] }, record());
+      book.see({ by: agent("t", id) }, parentNamed(agent("t", id), main));
+    };
+    book.see({ by: main, at: 2_000, keys: ["m"] }, spawnCalled("called"));
+    begin("late", 3_000);
+    begin("early", 1_000);
+    expect(agentOf(link(book.observations, LATER), main).children).toEqual([agent("t", "early"), agent("t", "called"), agent("t", "late")]);
+  });
+
+  it("of threads is that of the last sign of life in them, the newest first", () => {
+    const book = notebook();
+    book.see({ by: thread("quiet"), at: 5_000, keys: ["q"] }, record());
+    book.see({ by: thread("busy below"), at: 1_000, keys: ["b"] }, record());
+    book.see({ by: agent("busy below", "a"), at: 9_000, keys: ["a"] }, record());
+    book.see({ by: thread("oldest"), at: 2_000, keys: ["o"] }, record());
+    expect(link(book.observations, LATER).roots).toEqual([thread("busy below"), thread("quiet"), thread("oldest")]);
+  });
+});
+
+describe("the name of an agent", () => {
+  it("is its thread's and its own, at any depth", () => {
+    const [outer, inner] = [agent("t", "outer"), agent("t", "inner")];
+    const book = notebook();
+    book.see({ by: inner }, parentNamed(inner, outer));
+    book.see({ by: outer }, parentNamed(outer, main));
+    expect(uris(book.observations, main, outer, inner)).toEqual(["toy://t", "toy://t/outer", "toy://t/inner"]);
+  });
+
+  it("that its product did not give is that of the call which made it, else of its first record", () => {
+    const [called, uncalled] = [agent("t", `${ANONYMOUS}first`), agent("t", `${ANONYMOUS}second`)];
+    const book = notebook();
+    book.see({ by: main, at: 1, keys: ["m"] }, spawnCalled("call-1", { offers: [match("Do it.")] }));
+    book.see({ by: called, at: 2, keys: ["c"] }, answers(called, "Do it."));
+    book.see({ by: uncalled, at: 3, keys: ["u"] }, record());
+    expect(uris(book.observations, called, uncalled)).toEqual(["toy://t/call-1", "toy://t/second"]);
+  });
+
+  it("that is a thread under another one is that thread's id below the upper one's", () => {
+    const mate = thread("mate");
+    const book = notebook();
+    book.see({ by: mate }, parentNamed(mate, main));
+    expect(uris(book.observations, mate)).toEqual(["toy://t/mate"]);
+  });
+
+  it("keeps the scheme of its own product, below another product's thread", () => {
+    const [foreign, below] = [threadKey("other", "x"), agentKey("other", "x", "a")];
+    const book = notebook();
+    book.see({ by: foreign }, parentNamed(foreign, main));
+    book.see({ by: below }, parentNamed(below, foreign));
+    expect(uris(book.observations, foreign, below)).toEqual(["other://x", "other://x/a"]);
+  });
+});
+
+describe("what a running agent does", () => {
+  const ALIVE: LinkOptions = { now: 10_000, liveness: () => "alive" };
+  const working = (calls: readonly string[], waitingFor: string | null = null) => {
+    const book = notebook();
+    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor });
+    book.see({ by: main, at: 1_000, keys: ["r", "R"] }, record({ stands: "open", calls: calls.map((id) => ({ call: call(id), name: id })) }));
+    return book;
+  };
+  const activity = (observations: readonly Observation[]) => agentOf(link(observations, ALIVE), main).verdict;
+
+  it.each([
+    [[], null, "waits for the model"],
+    [["Bash", "Read"], null, "runs Bash, Read"],
+    [["Bash"], "permission prompt", "waits for a permission prompt (Bash)"],
+  ])("with the open calls %j, while its process waits for %j", (calls, waitingFor, words) => {
+    expect(activity(working(calls, waitingFor).observations)).toMatchObject({ status: "running", activity: words });
+  });
+
+  it("is to wait for its agents", () => {
+    const book = working(["one"]);
+    book.see({ by: main, at: 1_000, keys: ["r", "R"] }, spawnCalled("one", { description: "Work" }));
+    expect(activity(book.observations).activity).toBe('waits for its agent "Work"');
+    const two = working(["one", "two"]);
+    for (const id of ["one", "two"]) two.see({ by: main, at: 1_000, keys: ["r", "R"] }, spawnCalled(id));
+    expect(activity(two.observations).activity).toBe("waits for 2 agents");
+  });
+
+  it("is to wait for the agents below that run in the background, though its own answer is finished", () => {
+    const background = agent("t", "background");
+    const family = (liveness: "alive" | "gone") => {
+      const book = notebook();
+      book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
+      book.see({ by: main, at: 1_000, keys: ["m"] }, spawnCalled("one"));
+      book.see({ by: main, at: 2_000, keys: ["m2"] }, callSpawned("one", background));
+      book.see({ by: background, at: 3_000, keys: ["b"] }, record({ stands: "open" }));
+      book.see({ by: main, at: 4_000, keys: ["m3"] }, record({ stands: "answered" }));
+      return agentOf(link(book.observations, { now: 10_000, liveness: () => liveness }), main).verdict;
+    };
+    expect(family("alive")).toMatchObject({ status: "running", activity: "waits for 1 background agent" });
+    expect(family("gone")).toMatchObject({ status: "completed", activity: null });
+  });
+
+  it("is nothing any more, once its parent was told that it ended: those below it report to the thread then", () => {
+    const [worker, leaf] = [agent("t", "worker"), agent("t", "leaf")];
+    const book = notebook();
+    book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
+    book.see({ by: leaf }, parentNamed(leaf, worker));
+    book.see({ by: leaf, at: 1_000, keys: ["l"] }, record({ stands: "open" }));
+    book.see({ by: worker, at: 2_000, keys: ["w"] }, record({ stands: "answered" }));
+    const status = () => [worker, main].map((key) => agentOf(link(book.observations, ALIVE), key).verdict.status);
+    book.see({ by: main, at: 2_500, keys: ["m"] }, record({ stands: "answered" }));
+    expect(status()).toEqual(["running", "running"]);
+    book.see({ by: main, at: 3_000, keys: ["m2"] }, lifecycle(worker, "completed"));
+    expect(status()).toEqual(["completed", "running"]);
+  });
+});

@@ -1,0 +1,119 @@
+import type { AgentRecord } from "./agent.ts";
+import type { AgentKey } from "./ids.ts";
+import type { Observation } from "./observation.ts";
+import type { Problem, ProblemCode } from "./problem.ts";
+
+/** How far one file was read, and what it takes to go on from there. */
+export interface FileState {
+  readonly path: string;
+  /** The provider's folder it was found below. */
+  readonly root: string;
+  readonly provider: string;
+  /** What the operating system calls the file; a file replaced by a rename gets another one. */
+  readonly identity: string;
+  readonly size: number;
+  readonly modifiedMs: number;
+  /** Bytes that were read and understood: whole lines only. */
+  readonly offset: number;
+  readonly lines: number;
+  /** Counts up whenever the file turns out to be another one than before; what the old one said is then taken back. */
+  readonly generation: number;
+  /** Of the bytes just before `offset`: tells an append from a rewrite. */
+  readonly tail: string;
+  /** The parser's own memory, as JSON. */
+  readonly parser: unknown;
+  readonly gone: boolean;
+}
+
+/** What reading on in one file brought. */
+export interface FileBatch {
+  /** The state this goes on from; null for a file not seen before. */
+  readonly before: FileState | null;
+  readonly after: FileState;
+  readonly observations: readonly Observation[];
+  readonly problems: readonly Problem[];
+}
+
+/** What was worked out about threads that belong together, and from which versions of their facts. */
+export interface Projection {
+  readonly versions: ReadonlyMap<AgentKey, number>;
+  readonly roots: readonly RootRow[];
+  readonly agents: readonly AgentRow[];
+  readonly problems: readonly Problem[];
+}
+
+export interface RootRow {
+  readonly key: AgentKey;
+  readonly provider: string;
+  readonly cwd: string | null;
+  /** Epoch milliseconds of the last sign of life in the whole tree. */
+  readonly lastActivity: number;
+  /** False while anything in the tree depends on the clock or on a process: then the record is only a first guess. */
+  readonly settled: boolean;
+  readonly record: AgentRecord;
+  /** Transcripts of the product's own work in this thread. */
+  readonly internals: number;
+}
+
+/** Enough to find an agent by any of its names. */
+export interface AgentRow {
+  readonly key: AgentKey;
+  readonly uri: string;
+  /** The provider's own id of the thread it stands under, and of itself. */
+  readonly sessionId: string;
+  readonly agentId: string | null;
+}
+
+export interface Facts {
+  readonly observations: readonly Observation[];
+  readonly versions: ReadonlyMap<AgentKey, number>;
+  /** Files below more than one root speak of these threads: what is worked out holds only for the roots asked about. */
+  readonly scattered: boolean;
+}
+
+export interface RootFilter {
+  /** Only threads with a file below one of these: the index may know folders that are not looked at today. */
+  readonly under: readonly string[];
+  readonly provider?: string;
+  readonly since?: number;
+  readonly limit: number;
+  /** Goes on after this row of the last page. */
+  readonly after?: { readonly lastActivity: number; readonly key: AgentKey };
+}
+
+export interface ProblemCount {
+  readonly code: ProblemCode;
+  readonly count: number;
+  readonly examples: readonly Problem[];
+}
+
+/**
+ * Keeps what was observed and what was worked out from it. Decides nothing. Every store passes test/contract/store.ts.
+ * Everything in it can be worked out again from the files: it may be thrown away at any time.
+ */
+export interface Store {
+  /** Every file ever read, by path; those that are gone too. */
+  files(): ReadonlyMap<string, FileState>;
+  /**
+   * Durable when it returns. Each batch is taken whole or not at all; one that does not go on from what is stored
+   * (another process was faster) is passed over. Says which were taken.
+   */
+  commit(batches: readonly FileBatch[]): readonly boolean[];
+  /** Threads that were told something since they were last projected. */
+  stale(): readonly AgentKey[];
+  /** The threads joined to these by records or names in common, directly or through others; these included. */
+  related(threads: readonly AgentKey[]): readonly AgentKey[];
+  /** All that files below these roots say about these threads, in no order, and the versions of it. */
+  facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
+  /** Replaces what was worked out about the threads of `versions`. Threads told something since then stay stale. */
+  project(projection: Projection): void;
+  /** Newest activity first. */
+  roots(filter: RootFilter): readonly RootRow[];
+  /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */
+  named(id: string, under: readonly string[]): readonly AgentRow[];
+  problems(examples: number): readonly ProblemCount[];
+  /** Small notes to itself: null when there is none. */
+  note(name: string): string | null;
+  setNote(name: string, value: string): void;
+  close(): void;
+}

@@ -1,0 +1,14 @@
+import type { Observation } from "../core/observation.ts";
+import type { FileState } from "../core/store.ts";
+
+/** A batch may only go on from exactly what is stored. */
+export function continues(stored: FileState | null, before: FileState | null): boolean {
+  if (stored === null || before === null) return stored === before;
+  return stored.generation === before.generation && stored.offset === before.offset && stored.size === before.size && stored.gone === before.gone;
+}
+
+/** A file that grew since it was introduced is shown as large as it is; one that is gone is shown as gone. */
+export function asItStands(o: Observation, file: Pick<FileState, "size" | "gone">): Observation {
+  if (o.type !== "agent-described" || o.file === undefined) return o;
+  return { ...o, file: { ...o.file, bytes: file.size }, ...(file.gone ? { warning: "its transcript has been deleted; this is what it said" } : {}) };
+}

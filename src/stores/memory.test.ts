@@ -1,0 +1,4 @@
+import { storeContract } from "../../test/contract/store.ts";
+import { MemoryStore } from "./memory.ts";
+
+storeContract("memory", async () => new MemoryStore());

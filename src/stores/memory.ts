@@ -1,0 +1,138 @@
+import { type AgentKey, threadOf } from "../core/ids.ts";
+import { crossKeys, type Observation } from "../core/observation.ts";
+import type { Problem } from "../core/problem.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, RootFilter, RootRow, Store } from "../core/store.ts";
+import { asItStands, continues } from "./consistency.ts";
+
+interface FileFacts {
+  state: FileState;
+  observations: Observation[];
+  problems: Problem[];
+}
+
+interface ThreadRow {
+  version: number;
+  projected: number;
+  roots: RootRow[];
+  agents: AgentRow[];
+  problems: Problem[];
+}
+
+/** Forgets everything when the process ends. For tests, and where nothing may be written. */
+export class MemoryStore implements Store {
+  readonly #files = new Map<string, FileFacts>();
+  readonly #threads = new Map<AgentKey, ThreadRow>();
+  readonly #notes = new Map<string, string>();
+
+  files(): ReadonlyMap<string, FileState> {
+    return new Map([...this.#files].map(([path, file]) => [path, file.state]));
+  }
+
+  commit(batches: readonly FileBatch[]): readonly boolean[] {
+    return batches.map((batch) => {
+      const known = this.#files.get(batch.after.path);
+      if (!continues(known?.state ?? null, batch.before)) return false;
+      const goesOn = known !== undefined && known.state.generation === batch.after.generation;
+      const touched = new Set([...batch.observations, ...(goesOn ? [] : (known?.observations ?? []))].map((o) => threadOf(o.speaker)));
+      this.#files.set(batch.after.path, {
+        state: batch.after,
+        observations: [...(goesOn ? known.observations : []), ...batch.observations],
+        problems: [...(goesOn ? known.problems : []), ...batch.problems],
+      });
+      for (const thread of touched) this.#thread(thread).version += 1;
+      return true;
+    });
+  }
+
+  #thread(key: AgentKey): ThreadRow {
+    const known = this.#threads.get(key) ?? { version: 0, projected: 0, roots: [], agents: [], problems: [] };
+    this.#threads.set(key, known);
+    return known;
+  }
+
+  stale(): readonly AgentKey[] {
+    return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
+  }
+
+  related(threads: readonly AgentKey[]): readonly AgentKey[] {
+    const holders = new Map<string, Set<AgentKey>>();
+    const held = new Map<AgentKey, Set<string>>();
+    for (const o of this.#all()) {
+      const thread = threadOf(o.speaker);
+      for (const key of [thread, ...crossKeys(o)]) {
+        holders.set(key, (holders.get(key) ?? new Set()).add(thread));
+        held.set(thread, (held.get(thread) ?? new Set()).add(key));
+      }
+    }
+    const found = new Set(threads);
+    for (const thread of found) for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
+    return [...found];
+  }
+
+  *#all() {
+    for (const file of this.#files.values()) yield* file.observations;
+  }
+
+  facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
+    const wanted = new Set(threads);
+    const all = [...this.#files.values()].filter((f) => f.observations.some((o) => wanted.has(threadOf(o.speaker))));
+    const files = all.filter((f) => under.includes(f.state.root));
+    return {
+      scattered: new Set(all.map((f) => f.state.root)).size > 1,
+      observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asItStands(o, f.state))),
+      versions: new Map(threads.map((key) => [key, this.#threads.get(key)?.version ?? 0])),
+    };
+  }
+
+  project({ versions, roots, agents, problems }: Parameters<Store["project"]>[0]): void {
+    for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [] });
+    const first = versions.keys().next().value;
+    if (first !== undefined) Object.assign(this.#thread(first), { problems });
+    for (const root of roots) this.#thread(threadOf(root.key)).roots.push(root);
+    for (const agent of agents) this.#thread(threadOf(agent.key)).agents.push(agent);
+  }
+
+  #visible(under: readonly string[]): ThreadRow[] {
+    const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
+    const threads = new Set(files.flatMap((f) => f.observations.map((o) => threadOf(o.speaker))));
+    return [...this.#threads].filter(([key]) => threads.has(key)).map(([, row]) => row);
+  }
+
+  roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
+    return this.#visible(under)
+      .flatMap((t) => t.roots)
+      .filter((r) => (provider === undefined || r.provider === provider) && (since === undefined || r.lastActivity >= since))
+      .sort(newestFirst)
+      .filter((r) => after === undefined || newestFirst(after, r) < 0)
+      .slice(0, limit);
+  }
+
+  named(id: string, under: readonly string[]): readonly AgentRow[] {
+    const prefix = id.toLowerCase();
+    const fits = (own: string | null) => own?.toLowerCase().startsWith(prefix) === true;
+    return this.#visible(under)
+      .flatMap((t) => t.agents)
+      .filter((a) => fits(a.sessionId) || fits(a.agentId))
+      .sort((a, b) => (a.uri < b.uri ? -1 : 1));
+  }
+
+  problems(examples: number): readonly ProblemCount[] {
+    const all = [...[...this.#files.values()].flatMap((f) => f.problems), ...[...this.#threads.values()].flatMap((t) => t.problems)];
+    const byCode = [...Map.groupBy(all, (p) => p.code)].sort(([a], [b]) => (a < b ? -1 : 1));
+    return byCode.map(([code, list]) => ({ code, count: list.length, examples: list.slice(0, examples) }));
+  }
+
+  note(name: string): string | null {
+    return this.#notes.get(name) ?? null;
+  }
+
+  setNote(name: string, value: string): void {
+    this.#notes.set(name, value);
+  }
+
+  close(): void {}
+}
+
+function newestFirst(a: Pick<RootRow, "lastActivity" | "key">, b: Pick<RootRow, "lastActivity" | "key">): number {
+  return b.lastActivity - a.lastActivity || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+}

@@ -1,0 +1,96 @@
+/**
+ * A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID.
+ * `owner` is the machine or person the records came from: one here, many on a team's server.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE file (
+     id INTEGER PRIMARY KEY,
+     owner TEXT NOT NULL,
+     path TEXT NOT NULL,
+     root TEXT NOT NULL,
+     provider TEXT NOT NULL,
+     identity TEXT NOT NULL,
+     size INTEGER NOT NULL,
+     modified REAL NOT NULL,
+     offset INTEGER NOT NULL,
+     lines INTEGER NOT NULL,
+     generation INTEGER NOT NULL,
+     tail TEXT NOT NULL,
+     parser TEXT NOT NULL,
+     gone INTEGER NOT NULL,
+     UNIQUE (owner, path)
+   ) STRICT;
+
+   -- Facts as they were observed, packed: they are only ever read together.
+   CREATE TABLE chunk (
+     id INTEGER PRIMARY KEY,
+     file INTEGER NOT NULL,
+     facts BLOB NOT NULL
+   ) STRICT;
+   CREATE INDEX chunk_of_file ON chunk (file);
+
+   CREATE TABLE thread (
+     id INTEGER PRIMARY KEY,
+     owner TEXT NOT NULL,
+     key TEXT NOT NULL,
+     version INTEGER NOT NULL,
+     projected INTEGER NOT NULL,
+     UNIQUE (owner, key)
+   ) STRICT;
+   CREATE INDEX thread_stale ON thread (id) WHERE version > projected;
+
+   CREATE TABLE file_thread (
+     thread INTEGER NOT NULL,
+     file INTEGER NOT NULL,
+     PRIMARY KEY (thread, file)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX thread_of_file ON file_thread (file);
+
+   -- What threads may have in common, as hashes: too many of one key only means that threads are linked together which need not be.
+   CREATE TABLE cross_key (
+     hash INTEGER NOT NULL,
+     thread INTEGER NOT NULL,
+     PRIMARY KEY (hash, thread)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX cross_key_of_thread ON cross_key (thread, hash);
+
+   CREATE TABLE problem (
+     id INTEGER PRIMARY KEY,
+     file INTEGER,
+     thread INTEGER,
+     code TEXT NOT NULL,
+     place TEXT NOT NULL,
+     detail TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX problem_of_file ON problem (file);
+   CREATE INDEX problem_of_thread ON problem (thread);
+
+   CREATE TABLE root (
+     thread INTEGER PRIMARY KEY,
+     key TEXT NOT NULL,
+     provider TEXT NOT NULL,
+     cwd TEXT,
+     last_activity INTEGER NOT NULL,
+     settled INTEGER NOT NULL,
+     internals INTEGER NOT NULL,
+     record TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX root_newest ON root (last_activity DESC, key);
+
+   CREATE TABLE agent (
+     id INTEGER PRIMARY KEY,
+     thread INTEGER NOT NULL,
+     key TEXT NOT NULL,
+     uri TEXT NOT NULL,
+     session_id TEXT NOT NULL COLLATE NOCASE,
+     agent_id TEXT COLLATE NOCASE
+   ) STRICT;
+   CREATE INDEX agent_of_thread ON agent (thread);
+   CREATE INDEX agent_by_session ON agent (session_id);
+   CREATE INDEX agent_by_id ON agent (agent_id);
+
+   CREATE TABLE note (
+     name TEXT PRIMARY KEY,
+     value TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+];

@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, describe, expect, it } from "vitest";
+import { storeContract } from "../../../test/contract/store.ts";
+import { NewerFile } from "./migrate.ts";
+import { openSqliteStore } from "./store.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "retinue-store-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+let made = 0;
+const nextPath = () => {
+  made += 1;
+  return join(scratch, `${made}.sqlite`);
+};
+
+storeContract("sqlite", () => openSqliteStore(nextPath(), "reader"));
+
+describe("the index file", () => {
+  it("takes nothing of a transaction that fails on the way", async () => {
+    const store = await openSqliteStore(nextPath(), "reader");
+    const file = {
+      root: "/r",
+      provider: "toy",
+      identity: "1",
+      size: 1,
+      modifiedMs: 1,
+      offset: 1,
+      lines: 1,
+      generation: 0,
+      tail: "",
+      parser: null,
+      gone: false,
+    };
+    const good = { before: null, after: { ...file, path: "/r/good" }, observations: [], problems: [] };
+    const bad = { ...good, after: { ...file, path: null as unknown as string } };
+    expect(() => store.commit([good, bad])).toThrow();
+    expect(store.files().size).toBe(0);
+    expect(store.commit([good])).toEqual([true]);
+    store.close();
+  });
+
+  it("is there after a restart, and forgotten when another reader comes", async () => {
+    const path = nextPath();
+    const open = async (reader: string) => {
+      const store = await openSqliteStore(path, reader);
+      const known = store.note("x");
+      store.setNote("x", "kept");
+      store.close();
+      return known;
+    };
+    expect([await open("1"), await open("1"), await open("2")]).toEqual([null, "kept", null]);
+  });
+
+  it("is not touched when it is newer, and not mistaken for one when it is something else", async () => {
+    const path = nextPath();
+    (await openSqliteStore(path, "reader")).close();
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99");
+    db.close();
+    await expect(openSqliteStore(path, "reader")).rejects.toThrow(NewerFile);
+    const junk = nextPath();
+    writeFileSync(junk, "this is not a database, but a letter to one".repeat(99));
+    await expect(openSqliteStore(junk, "reader")).rejects.toThrow(/not a database/);
+  });
+});

@@ -1,0 +1,305 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { AgentRecord } from "../../core/agent.ts";
+import { type AgentKey, threadOf } from "../../core/ids.ts";
+import { crossKeys, type Observation } from "../../core/observation.ts";
+import type { ProblemCode } from "../../core/problem.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, Store } from "../../core/store.ts";
+import { asItStands, continues } from "../consistency.ts";
+import { loadSqlite } from "./load.ts";
+import { migrate } from "./migrate.ts";
+import { hash, pack, unpack } from "./packing.ts";
+import { MIGRATIONS } from "./schema.ts";
+
+const OWNER = "local";
+/** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
+const MANY_CHUNKS = 24;
+
+/** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
+const VISIBLE = (thread: string, list = "?") =>
+  `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
+
+/** `reader` names what the facts were read by: facts of another one are thrown away. */
+export async function openSqliteStore(path: string, reader: string): Promise<Store> {
+  const sqlite = await loadSqlite();
+  mkdirSync(dirname(path), { recursive: true });
+  const db = new sqlite.DatabaseSync(path);
+  try {
+    // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000");
+    migrate(db, path, MIGRATIONS);
+    forgetOtherReader(db, reader);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  return new SqliteStore(db);
+}
+
+const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "agent", "note"];
+
+function forgetOtherReader(db: DatabaseSync, reader: string) {
+  const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
+  if (known() === reader) return;
+  db.exec("BEGIN IMMEDIATE");
+  if (known() !== reader) {
+    for (const table of TABLES) db.exec(`DELETE FROM ${table}`);
+    db.prepare("INSERT INTO note (name, value) VALUES ('reader', ?)").run(reader);
+  }
+  db.exec("COMMIT");
+}
+
+class SqliteStore implements Store {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  #sql(text: string): StatementSync {
+    const known = this.#statements.get(text) ?? this.#db.prepare(text);
+    this.#statements.set(text, known);
+    return known;
+  }
+
+  #write<T>(work: () => T): T {
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      this.#db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      this.#db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  files(): ReadonlyMap<string, FileState> {
+    const rows = this.#sql("SELECT * FROM file WHERE owner = ?").all(OWNER);
+    return new Map(rows.map((row) => [row.path as string, stateOf(row)]));
+  }
+
+  commit(batches: readonly FileBatch[]): readonly boolean[] {
+    return this.#write(() => batches.map((batch) => this.#take(batch)));
+  }
+
+  #take({ before, after, observations, problems }: FileBatch): boolean {
+    const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, after.path);
+    const stored = row === undefined ? null : stateOf(row);
+    if (!continues(stored, before)) return false;
+    const file = this.#saveFile(after);
+    const touched = new Set(observations.map((o) => threadOf(o.speaker)));
+    if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
+    if (observations.length > 0) this.#addChunk(file, after.path, observations);
+    for (const p of problems) this.#sql("INSERT INTO problem (file, code, place, detail) VALUES (?, ?, ?, ?)").run(file, p.code, p.where, p.detail);
+    const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
+    for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
+      this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
+    for (const o of observations) {
+      const id = ids.get(threadOf(o.speaker)) as number;
+      for (const key of crossKeys(o)) this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(hash(key), id);
+    }
+    return true;
+  }
+
+  #saveFile(s: FileState): number {
+    const row = this.#sql(
+      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
+         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone
+       RETURNING id`,
+    ).get(
+      OWNER,
+      s.path,
+      s.root,
+      s.provider,
+      s.identity,
+      s.size,
+      s.modifiedMs,
+      s.offset,
+      s.lines,
+      s.generation,
+      s.tail,
+      JSON.stringify(s.parser ?? null),
+      s.gone ? 1 : 0,
+    );
+    return Number(row?.id);
+  }
+
+  /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
+  #retract(file: number): AgentKey[] {
+    const threads = this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?").all(file);
+    for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    return threads.map((row) => row.key as AgentKey);
+  }
+
+  #addChunk(file: number, path: string, observations: readonly Observation[]) {
+    const chunks = this.#sql("SELECT facts FROM chunk WHERE file = ? ORDER BY id").all(file);
+    const many = chunks.length >= MANY_CHUNKS;
+    const all = many ? [...chunks.flatMap((row) => unpack(row.facts as Uint8Array, path)), ...observations] : observations;
+    if (many) this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
+    this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
+  }
+
+  #touch(key: AgentKey): number {
+    const row = this.#sql(
+      "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id, version",
+    ).get(OWNER, key);
+    const id = Number(row?.id);
+    // Other threads may name this one.
+    if (row?.version === 1) this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(hash(key), id);
+    return id;
+  }
+
+  stale(): readonly AgentKey[] {
+    return this.#sql("SELECT key FROM thread WHERE version > projected AND owner = ?")
+      .all(OWNER)
+      .map((row) => row.key as AgentKey);
+  }
+
+  related(threads: readonly AgentKey[]): readonly AgentKey[] {
+    const found = new Set(threads);
+    for (const thread of found) {
+      const rows = this.#sql(
+        `SELECT DISTINCT other.key FROM thread t
+           JOIN cross_key mine ON mine.thread = t.id
+           JOIN cross_key theirs ON theirs.hash = mine.hash AND theirs.thread <> t.id
+           JOIN thread other ON other.id = theirs.thread
+         WHERE t.owner = ? AND t.key = ?`,
+      ).all(OWNER, thread);
+      for (const row of rows) found.add(row.key as AgentKey);
+    }
+    return [...found];
+  }
+
+  facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
+    const roots = new Set<string>();
+    const versions = new Map<AgentKey, number>();
+    const observations: Observation[] = [];
+    const read = new Set<number>();
+    const wanted = new Set(threads);
+    // One moment for versions and facts: a reader must not mix two.
+    this.#db.exec("BEGIN");
+    try {
+      for (const key of threads) {
+        const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
+        versions.set(key, Number(thread?.version ?? 0));
+        const chunks = this.#sql(
+          "SELECT f.path, f.root, f.size, f.gone, c.id, c.facts FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
+        ).all(Number(thread?.id ?? -1));
+        for (const row of chunks) {
+          roots.add(row.root as string);
+          if (read.has(Number(row.id)) || !under.includes(row.root as string)) continue;
+          read.add(Number(row.id));
+          for (const o of unpack(row.facts as Uint8Array, row.path as string)) {
+            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(row.size), gone: row.gone === 1 }));
+          }
+        }
+      }
+    } finally {
+      this.#db.exec("COMMIT");
+    }
+    return { observations, versions, scattered: roots.size > 1 };
+  }
+
+  project({ versions, roots, agents, problems }: Projection): void {
+    this.#write(() => {
+      const ids = new Map<AgentKey, number>();
+      const idOf = (key: AgentKey) =>
+        ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
+      for (const [key, version] of versions) {
+        const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
+        if (row === undefined) continue;
+        ids.set(key, Number(row.id));
+        for (const table of ["root", "agent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+      }
+      for (const r of roots)
+        this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
+          idOf(r.key),
+          r.key,
+          r.provider,
+          r.cwd,
+          Math.round(r.lastActivity),
+          r.settled ? 1 : 0,
+          r.internals,
+          JSON.stringify(r.record),
+        );
+      for (const a of agents)
+        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+      const [first] = ids.values();
+      for (const p of problems)
+        this.#sql("INSERT INTO problem (thread, code, place, detail) VALUES (?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail);
+    });
+  }
+
+  roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
+    const conditions = [VISIBLE("root.thread"), ...(provider === undefined ? [] : ["provider = ?"]), ...(since === undefined ? [] : ["last_activity >= ?"])];
+    const values: (string | number)[] = [JSON.stringify(under), ...(provider === undefined ? [] : [provider]), ...(since === undefined ? [] : [since])];
+    if (after !== undefined) {
+      conditions.push("(last_activity < ? OR (last_activity = ? AND key > ?))");
+      values.push(after.lastActivity, after.lastActivity, after.key);
+    }
+    const rows = this.#sql(`SELECT * FROM root WHERE ${conditions.join(" AND ")} ORDER BY last_activity DESC, key LIMIT ?`).all(...values, limit);
+    return rows.map((row) => ({
+      key: row.key as AgentKey,
+      provider: row.provider as string,
+      cwd: row.cwd as string | null,
+      lastActivity: Number(row.last_activity),
+      settled: row.settled === 1,
+      internals: Number(row.internals),
+      record: JSON.parse(row.record as string) as AgentRecord,
+    }));
+  }
+
+  named(id: string, under: readonly string[]): readonly AgentRow[] {
+    // A range on the index instead of LIKE, whose wildcards may be part of an id.
+    const within = (column: string) =>
+      `SELECT key, uri, session_id, agent_id FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
+    return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
+      .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
+      .map((row) => ({ key: row.key as AgentKey, uri: row.uri as string, sessionId: row.session_id as string, agentId: row.agent_id as string | null }));
+  }
+
+  problems(examples: number): readonly ProblemCount[] {
+    const codes = this.#sql("SELECT code, count(*) AS n FROM problem GROUP BY code ORDER BY code").all();
+    return codes.map((row) => ({
+      code: row.code as ProblemCode,
+      count: Number(row.n),
+      examples: this.#sql("SELECT place, detail FROM problem WHERE code = ? ORDER BY id LIMIT ?")
+        .all(row.code as string, examples)
+        .map((p) => ({ code: row.code as ProblemCode, where: p.place as string, detail: p.detail as string })),
+    }));
+  }
+
+  note(name: string): string | null {
+    return (this.#sql("SELECT value FROM note WHERE name = ?").get(name)?.value as string | undefined) ?? null;
+  }
+
+  setNote(name: string, value: string): void {
+    this.#sql("INSERT INTO note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").run(name, value);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+function stateOf(row: Record<string, unknown>): FileState {
+  return {
+    path: row.path as string,
+    root: row.root as string,
+    provider: row.provider as string,
+    identity: row.identity as string,
+    size: Number(row.size),
+    modifiedMs: Number(row.modified),
+    offset: Number(row.offset),
+    lines: Number(row.lines),
+    generation: Number(row.generation),
+    tail: row.tail as string,
+    parser: JSON.parse(row.parser as string),
+    gone: row.gone === 1,
+  };
+}

@@ -1,0 +1,251 @@
+/** What every store promises: each runs the whole suite. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AgentRecord } from "../../src/core/agent.ts";
+import { type AgentKey, agentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
+import type { Fact, Observation } from "../../src/core/observation.ts";
+import type { FileBatch, FileState, RootRow, Store } from "../../src/core/store.ts";
+
+const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
+const UNDER = ["/root"];
+
+const state = (path: string, more: Partial<FileState> = {}): FileState => ({
+  path,
+  root: "/root",
+  provider: "toy",
+  identity: "1:1",
+  size: 10,
+  modifiedMs: 1,
+  offset: 10,
+  lines: 1,
+  generation: 0,
+  tail: "t",
+  parser: { remembers: ["this"] },
+  gone: false,
+  ...more,
+});
+
+const seen = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
+  ...fact,
+  id: observationId(place, 0),
+  at: 1,
+  speaker,
+  keys: keys.map((k) => recordKey("toy", k)),
+  order: 1,
+});
+const said = (speaker: AgentKey, place: string, record: string): Observation =>
+  seen(speaker, place, { type: "record", role: "user", stands: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
+const batch = (after: FileState, observations: readonly Observation[], before: FileState | null = null): FileBatch => ({
+  before,
+  after,
+  observations,
+  problems: [],
+});
+const root = (key: AgentKey, lastActivity: number, more: Partial<RootRow> = {}): RootRow => ({
+  key,
+  provider: "toy",
+  cwd: "/work",
+  lastActivity,
+  settled: true,
+  internals: 0,
+  record: { uri: `toy://${key}` } as AgentRecord,
+  ...more,
+});
+const ids = (list: readonly Observation[]) => list.map((o) => o.id).sort();
+
+export function storeContract(name: string, open: () => Promise<Store>): void {
+  describe(`the store ${name}`, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await open();
+    });
+    afterEach(() => store.close());
+    const project = (threads: readonly AgentKey[], rows: readonly RootRow[]) =>
+      store.project({
+        versions: store.facts(threads, UNDER).versions,
+        roots: rows,
+        agents: rows.map((r) => ({ key: r.key, uri: r.record.uri, sessionId: r.key.slice(4), agentId: null })),
+        problems: [],
+      });
+
+    it("is empty to begin with", () => {
+      expect(store.files().size).toBe(0);
+      expect(store.stale()).toEqual([]);
+      expect(store.related([A])).toEqual([A]);
+      expect(store.facts([A], UNDER)).toEqual({ observations: [], versions: new Map([[A, 0]]), scattered: false });
+      expect(store.roots({ under: UNDER, limit: 9 })).toEqual([]);
+      expect(store.named("aaaaaa", UNDER)).toEqual([]);
+      expect(store.problems(3)).toEqual([]);
+      expect(store.note("x")).toBeNull();
+    });
+
+    it("gives back files and facts as they came", () => {
+      const fact = said(A, "/root/a:1", "r1");
+      expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
+      expect([...store.files()]).toEqual([["/root/a", state("/root/a")]]);
+      expect(store.facts([A], UNDER).observations).toEqual([fact]);
+      expect(store.stale()).toEqual([A]);
+    });
+
+    it("takes the same batch once", () => {
+      const once = batch(state("/root/a"), [said(A, "/root/a:1", "r1")]);
+      expect(store.commit([once])).toEqual([true]);
+      expect(store.commit([once])).toEqual([false]);
+      expect(store.facts([A], UNDER).observations.length).toBe(1);
+    });
+
+    it("takes a batch only if it goes on from what is stored, cursor and facts together", () => {
+      const first = state("/root/a");
+      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      const second = { ...first, offset: 20, size: 20 };
+      expect(
+        store.commit([batch(second, [said(A, "/root/a:2", "r2")], first), batch({ ...first, offset: 30, size: 30 }, [said(A, "/root/a:3", "r3")], first)]),
+      ).toEqual([true, false]);
+      expect(store.files().get("/root/a")?.offset).toBe(20);
+      expect(ids(store.facts([A], UNDER).observations)).toEqual(["/root/a:1#0", "/root/a:2#0"]);
+    });
+
+    it("takes back what an older generation of a file said", () => {
+      const first = state("/root/a");
+      store.commit([{ ...batch(first, [said(A, "/root/a:1", "r1")]), problems: [{ code: "line-not-json", where: "/root/a:2", detail: "1 byte" }] }]);
+      project([A], [root(A, 1)]);
+      expect(store.stale()).toEqual([]);
+      store.commit([batch({ ...first, generation: 1 }, [said(B, "/root/a:1", "r9")], first)]);
+      expect([...store.stale()].sort()).toEqual([A, B]);
+      expect(store.facts([A], UNDER).observations).toEqual([]);
+      expect(ids(store.facts([B], UNDER).observations)).toEqual(["/root/a:1#0"]);
+      expect(store.problems(3)).toEqual([]);
+    });
+
+    it("keeps what a file said that is gone, and says that it is", () => {
+      const first = state("/root/a");
+      const file = seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } });
+      store.commit([batch(first, [file])]);
+      store.commit([batch({ ...first, gone: true, size: 0 }, [], first)]);
+      expect(store.files().get("/root/a")?.gone).toBe(true);
+      expect(store.facts([A], UNDER).observations[0]).toMatchObject({ warning: expect.stringContaining("deleted") });
+    });
+
+    it("knows a file as large as it is now", () => {
+      const first = state("/root/a");
+      store.commit([batch(first, [seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
+      store.commit([batch({ ...first, size: 99, offset: 99 }, [], first)]);
+      expect(store.facts([A], UNDER).observations[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
+    });
+
+    it("packs a file that grew line by line, and loses nothing of it", () => {
+      let before: FileState | null = null;
+      for (let n = 1; n <= 80; n += 1) {
+        const after: FileState = state("/root/a", { offset: n, size: n, lines: n });
+        store.commit([batch(after, [said(A, `/root/a:${n}`, `r${n}`)], before)]);
+        before = after;
+      }
+      expect(store.facts([A], UNDER).observations.length).toBe(80);
+    });
+
+    it("joins threads that share a record, a name, or speak of each other, through others too", () => {
+      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "same")]), batch(state("/root/b"), [said(B, "/root/b:1", "same")])]);
+      store.commit([
+        batch(state("/root/c"), [
+          seen(C, "/root/c:1", {
+            type: "parent-named",
+            child: C,
+            parent: agentKey("toy", "bbbbbbbb", "x"),
+            rule: "r",
+            source: "protocol",
+            confidence: 1,
+            says: "s",
+          }),
+        ]),
+      ]);
+      expect([...store.related([A])].sort()).toEqual([A, B, C]);
+      expect([...store.related([C])].sort()).toEqual([A, B, C]);
+    });
+
+    it("stays stale for what was told while somebody worked it out", () => {
+      const first = state("/root/a");
+      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      const { versions } = store.facts([A], UNDER);
+      store.commit([batch({ ...first, offset: 20, size: 20 }, [said(A, "/root/a:2", "r2")], first)]);
+      store.project({ versions, roots: [root(A, 1)], agents: [], problems: [] });
+      expect(store.stale()).toEqual([A]);
+    });
+
+    it("replaces what was worked out, so that a late parent moves a root", () => {
+      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")]), batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
+      project([A], [root(A, 1)]);
+      project([B], [root(B, 2)]);
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([B, A]);
+      project([A, B], [root(A, 3)]);
+      expect(store.roots({ under: UNDER, limit: 9 })).toEqual([root(A, 3)]);
+    });
+
+    it("pages through roots, newest first, without a gap or a repeat", () => {
+      const keys = Array.from({ length: 25 }, (_, i) => threadKey("toy", `thread-${String(i).padStart(2, "0")}`));
+      for (const [i, key] of keys.entries()) {
+        store.commit([batch(state(`/root/${i}`), [said(key, `/root/${i}:1`, `r${i}`)])]);
+        project([key], [root(key, Math.floor(i / 3))]);
+      }
+      const pages: AgentKey[] = [];
+      for (let page = store.roots({ under: UNDER, limit: 7 }); page.length > 0; ) {
+        pages.push(...page.map((r) => r.key));
+        const last = page.at(-1) as RootRow;
+        page = store.roots({ under: UNDER, limit: 7, after: last });
+      }
+      expect(pages.length).toBe(25);
+      expect(new Set(pages).size).toBe(25);
+      expect(pages).toEqual(store.roots({ under: UNDER, limit: 99 }).map((r) => r.key));
+      expect(store.roots({ under: UNDER, since: 8, limit: 99 }).length).toBe(1);
+      expect(store.roots({ under: UNDER, provider: "other", limit: 99 })).toEqual([]);
+    });
+
+    it("shows only what lies below the roots that are looked at", () => {
+      store.commit([
+        batch(state("/root/a"), [said(A, "/root/a:1", "r1")]),
+        batch(state("/else/a", { root: "/else" }), [said(A, "/else/a:1", "r2"), said(B, "/else/a:2", "r3")]),
+      ]);
+      project([A], [root(A, 1)]);
+      project([B], [root(B, 2)]);
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([A]);
+      expect(store.named("bbbb", UNDER)).toEqual([]);
+      expect(store.named("bbbb", ["/else"]).map((r) => r.key)).toEqual([B]);
+      const facts = store.facts([A], UNDER);
+      expect({ ids: ids(facts.observations), scattered: facts.scattered }).toEqual({ ids: ["/root/a:1#0"], scattered: true });
+    });
+
+    it("finds agents by the beginning of either id, whatever its case", () => {
+      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")])]);
+      const child = agentKey("toy", "aaaaaaaa", "Child%1");
+      store.project({
+        versions: store.facts([A], UNDER).versions,
+        roots: [],
+        agents: [
+          { key: A, uri: "toy://aaaaaaaa", sessionId: "aaaaaaaa", agentId: null },
+          { key: child, uri: "toy://aaaaaaaa/Child%1", sessionId: "aaaaaaaa", agentId: "Child%1" },
+        ],
+        problems: [],
+      });
+      expect(store.named("AAAA", UNDER).map((r) => r.key)).toEqual([A, child]);
+      expect(store.named("child%", UNDER).map((r) => r.key)).toEqual([child]);
+      expect(store.named("childx", UNDER)).toEqual([]);
+    });
+
+    it("counts problems of files and of threads, with examples", () => {
+      const trouble = { code: "line-not-json", where: "/root/a:1", detail: "x" } as const;
+      store.commit([{ ...batch(state("/root/a"), [said(A, "/root/a:2", "r1")]), problems: [trouble, { ...trouble, where: "/root/a:3" }] }]);
+      const conflict = { code: "parent-conflict", where: A, detail: "y" } as const;
+      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], problems: [conflict] });
+      expect(store.problems(1)).toEqual([
+        { code: "line-not-json", count: 2, examples: [trouble] },
+        { code: "parent-conflict", count: 1, examples: [conflict] },
+      ]);
+      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], problems: [] });
+      expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
+    });
+
+    it("remembers notes", () => {
+      store.setNote("a", "1");
+      store.setNote("a", "2");
+      expect(store.note("a")).toBe("2");
+    });
+  });
+}
