@@ -45,7 +45,7 @@ async function* draftsOf(library: Library, path: string): AsyncGenerator<Placed>
   }
 }
 
-const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
+const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
 
 function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
   const toolNames = new Map(drafts.flatMap((d) => (d.kind === "toolCall" && d.tool ? [[d.tool.call, d.tool.name] as const] : [])));

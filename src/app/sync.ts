@@ -76,15 +76,15 @@ async function isAppended({ path, stamp }: Found, before: FileState, counts: Rea
 
 async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
   const bytes = await readWhole(found.path, counts);
-  const findings = found.stream.open({ path: found.path, bytes: bytes.length }).push(bytes, 0);
+  const findings = found.stream.open({ path: found.path, bytes: bytes.length, bornMs: found.stamp.bornMs }).push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
   return { before, after, ...findings };
 }
 
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
-  let state = goesOn && before !== null ? { ...before, ...found.stamp, gone: false } : fresh(found, before);
+  let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
   let last = before;
-  const parser = found.stream.open({ path: found.path, bytes: found.stamp.size }, goesOn ? state.parser : undefined);
+  const parser = found.stream.open({ path: found.path, bytes: found.stamp.size, bornMs: found.stamp.bornMs }, goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
   let problems: Problem[] = [];
   const hand = async () => {
@@ -116,13 +116,15 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   await hand();
 }
 
+const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });
+
 /** A file read from its beginning. What another one said at the same place is taken back. */
 function fresh(found: Found, before: FileState | null): FileState {
   return {
     path: found.path,
     root: found.root,
     provider: found.provider.name,
-    ...found.stamp,
+    ...stampIn(found),
     offset: 0,
     lines: 0,
     generation: before === null ? 0 : before.generation + 1,
@@ -134,7 +136,7 @@ function fresh(found: Found, before: FileState | null): FileState {
 
 /** What a file said before it could no longer be read stays; the trouble is told. */
 function unreadable(found: Found, before: FileState | null, error: Error): FileBatch {
-  const after = before === null ? fresh(found, null) : { ...before, ...found.stamp };
+  const after = before === null ? fresh(found, null) : { ...before, ...stampIn(found) };
   return { before, after, observations: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
 }
 

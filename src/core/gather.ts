@@ -123,7 +123,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     branch: firstOf("branch"),
     background: firstOf("background"),
     marksProcess: described.some((d) => d.marksProcess),
-    files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, d.file] as const] : []))).values()],
+    files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
     warnings: [
       ...new Set(described.flatMap((d) => d.warning ?? [])),
       ...(uncounted === 0

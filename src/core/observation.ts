@@ -60,8 +60,8 @@ export interface AgentDescribed {
   readonly cwd?: string;
   readonly branch?: string;
   readonly background?: boolean;
-  /** A file that belongs to the agent; its size when last read. */
-  readonly file?: { readonly path: string; readonly bytes: number };
+  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
+  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
   readonly marksProcess?: true;
   readonly warning?: string;

@@ -136,4 +136,45 @@ describe("whose a record is", () => {
     };
     expect(twins([original, copy])).toBe(twins([copy, original]));
   });
+
+  describe("where both went on after the fork, so that times alone prove nothing", () => {
+    // original  x1 x2 o3
+    // copy      x1 x2    y4
+    const both = (book: ReturnType<typeof notebook>) => {
+      transcript(book, original, { x1: 10_000, x2: 20_000, o3: 30_000 });
+      transcript(book, copy, { x1: 10_000, x2: 20_000, y4: 40_000 });
+    };
+    const owners = (book: ReturnType<typeof notebook>) => ["x1", "x2"].map((id) => decideOwnership(book.observations).ownerOf(row(id)));
+
+    it("the name decides when there is nothing else", () => {
+      const book = notebook();
+      both(book);
+      expect(owners(book)).toEqual([copy, copy]);
+    });
+
+    it("a file made after the record was written holds a copy of it", () => {
+      const book = notebook();
+      both(book);
+      for (const [by, bornMs] of [[original, 9_000] as const, [copy, 39_000] as const])
+        book.see({ by }, { type: "agent-described", agent: by, file: { path: `/${by}`, bytes: 1, bornMs } });
+      expect(owners(book)).toEqual([original, original]);
+    });
+
+    it("a record that stands below one written later is a copy", () => {
+      const book = notebook();
+      transcript(book, original, { x1: 10_000, x2: 20_000, o3: 30_000 });
+      book.see({ by: copy, at: 39_000 }, record());
+      transcript(book, copy, { x1: 10_000, x2: 20_000, y4: 40_000 });
+      expect(owners(book)).toEqual([original, original]);
+    });
+
+    it("only the original has records of the agents that were spawned", () => {
+      const book = notebook();
+      both(book);
+      book.see({ by: original, at: 20_000, keys: ["x2"] }, callSpawned("c1", agent("z-original", "w")));
+      book.see({ by: copy, at: 20_000, keys: ["x2"] }, callSpawned("c1", agent("a-copy", "w")));
+      book.see({ by: agent("z-original", "w"), at: 21_000, keys: ["w1"] }, record());
+      expect(owners(book)).toEqual([original, original]);
+    });
+  });
 });

@@ -1,4 +1,5 @@
-import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
+import { type Claim, Copies } from "./copies.ts";
+import type { AgentKey, RecordKey } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 
 /**
@@ -7,6 +8,7 @@ import type { Observation } from "./observation.ts";
  * This decides whose a record is, so that what it says and what it cost count once.
  *
  * The rule: of two claimants, the one that did anything else before the record was written is the original; the other began later and copied it.
+ * Where that proves nothing, `copies.ts` knows more signs.
  */
 export interface Ownership {
   /** False for everything that stands in a copied record. */
@@ -16,18 +18,13 @@ export interface Ownership {
   readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
 }
 
-interface Claim {
-  at: number;
-  readonly holders: Set<AgentKey>;
-}
-
 export function decideOwnership(observations: readonly Observation[]): Ownership {
   const claims = collectClaims(observations);
   const shared = new Map([...claims].filter(([, claim]) => claim.holders.size > 1));
   const owners = new Map<RecordKey, AgentKey>();
   if (shared.size > 0) {
-    const rival = rivalry(observations, claims, shared);
-    for (const [key, claim] of shared) owners.set(key, rival.winner(claim));
+    const winner = decideWinners(observations, claims, shared);
+    for (const [key, claim] of shared) owners.set(key, winner(key, claim));
   }
   const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
   // The last key is the response's, where there is one: all rows of a response go to one owner, whatever the times of single rows suggest.
@@ -51,58 +48,16 @@ function collectClaims(observations: readonly Observation[]): Map<RecordKey, Cla
   return claims;
 }
 
-function rivalry(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, shared: ReadonlyMap<RecordKey, Claim>) {
-  const rivals = new Set([...shared.values()].flatMap((claim) => [...claim.holders]));
-  const threads = new Set([...rivals].map(threadOf));
-  const spawned = new Set<AgentKey>();
-  const byHolder = new Map<AgentKey, Observation[]>();
-  const keep = (holder: AgentKey, o: Observation) => {
-    const list = byHolder.get(holder);
-    if (list === undefined) byHolder.set(holder, [o]);
-    else list.push(o);
+function decideWinners(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, shared: ReadonlyMap<RecordKey, Claim>) {
+  const copies = new Copies(observations, claims, new Set([...shared.values()].flatMap((claim) => [...claim.holders])));
+  const spawned = new Set(observations.flatMap((o) => (o.type === "call-spawned" ? [o.child] : [])));
+  // Where nothing else is known, an agent that a parent is known to have spawned is no copy; then the name decides, so that any order gives the same.
+  const rank = (holder: AgentKey) => `${spawned.has(holder) ? 0 : 1}${holder}`;
+  return (key: RecordKey, { at, holders }: Claim): AgentKey => {
+    const all = [...holders];
+    const unbeaten = all.filter((b) => !all.some((a) => a !== b && copies.beats(a, b, key, at)));
+    return (unbeaten.length > 0 ? unbeaten : all).reduce((best, holder) => (rank(holder) < rank(best) ? holder : best));
   };
-  for (const o of observations) {
-    if (o.type === "call-spawned") spawned.add(o.child);
-    if (o.at === null) continue;
-    if (rivals.has(o.speaker)) keep(o.speaker, o);
-    const thread = threadOf(o.speaker);
-    if (thread !== o.speaker && threads.has(thread) && !rivals.has(thread)) keep(thread, o);
-  }
-
-  const firsts = new Map<string, number>();
-  /** When `holder` first did something that `other` does not hold; never, if it holds nothing of its own. */
-  const firstWithout = (holder: AgentKey, other: AgentKey): number => {
-    const pair = `${holder} ${other}`;
-    const known = firsts.get(pair);
-    if (known !== undefined) return known;
-    let first = Number.POSITIVE_INFINITY;
-    for (const o of byHolder.get(holder) ?? []) {
-      if (o.at !== null && o.at < first && !o.keys.some((key) => claims.get(key)?.holders.has(other))) first = o.at;
-    }
-    firsts.set(pair, first);
-    return first;
-  };
-  /** Proof that `holder` came later than the record, seen beside `other`. Holding nothing of its own proves nothing. */
-  const beganAfter = (holder: AgentKey, other: AgentKey, at: number) => {
-    const first = firstWithout(holder, other);
-    return Number.isFinite(first) && first > at;
-  };
-  const beats = (a: AgentKey, b: AgentKey, at: number): boolean => {
-    const [late, early] = [beganAfter(b, a, at), beganAfter(a, b, at)];
-    if (late !== early) return late;
-    const [threadA, threadB] = [threadOf(a), threadOf(b)];
-    if (threadA === threadB || (threadA === a && threadB === b)) return false;
-    return beganAfter(threadB, threadA, at) && !beganAfter(threadA, threadB, at);
-  };
-  const winner = (claim: Claim): AgentKey => {
-    const holders = [...claim.holders];
-    const unbeaten = holders.filter((b) => !holders.some((a) => a !== b && beats(a, b, claim.at)));
-    const field = unbeaten.length > 0 ? unbeaten : holders;
-    // Where times prove nothing, an agent that a parent is known to have spawned is no copy; then the name decides, so that any order gives the same.
-    const rank = (k: AgentKey) => `${spawned.has(k) ? 0 : 1}${k}`;
-    return field.reduce((best, k) => (rank(k) < rank(best) ? k : best));
-  };
-  return { winner };
 }
 
 function newestCopies(observations: readonly Observation[], owners: ReadonlyMap<RecordKey, AgentKey>): Map<AgentKey, AgentKey> {

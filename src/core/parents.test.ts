@@ -209,11 +209,11 @@ describe("a circle", () => {
     expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: [leaf, other, worker].join(" -> ") }]);
   });
 
-  it("of one is an agent that names itself", () => {
+  it("of one is an agent that names itself: it stands in its thread", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, leaf));
     const decided = decide(book.observations);
-    expect(decided.parents.get(leaf)).toBeNull();
+    expect(decided.parents.get(leaf)).toBe(main);
     expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: "it is named as its own parent" }]);
   });
 
@@ -223,7 +223,7 @@ describe("a circle", () => {
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
     book.see({ by: worker, at: 2 }, parentNamed(worker, main));
     const decided = decide(book.observations, [{ child: worker, parent: leaf, at: 9 }]);
-    expect([decided.parents.get(worker), decided.parents.get(leaf)]).toEqual([leaf, null]);
+    expect([decided.parents.get(worker), decided.parents.get(leaf)]).toEqual([leaf, main]);
     expect(decided.problems.map((p) => [p.code, p.where])).toEqual([["parent-cycle", leaf]]);
   });
 });

@@ -102,6 +102,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   problems.push(...conflicts(evidence));
   const cut = cutCycles(agents, evidence);
   problems.push(...cut.problems);
+  adopt(cut.parents, add);
 
   const callOf = (agent: AgentKey) => evidence.get(agent)?.find((e) => e.call !== null)?.call;
   const byCall = Map.groupBy(
@@ -245,6 +246,21 @@ function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey
   }
   const parents = new Map([...agents].map((agent) => [agent, choice.get(agent)?.[0]?.parent ?? null]));
   return { parents, problems };
+}
+
+/** An agent that a cut left without a parent stands in its thread, unless the thread itself stands below it. */
+function adopt(parents: Map<AgentKey, AgentKey | null>, add: (child: AgentKey, piece: ParentEvidence) => void) {
+  const standsBelow = (key: AgentKey, agent: AgentKey) => {
+    for (let at: AgentKey | null = key; at !== null; at = parents.get(at) ?? null) if (at === agent) return true;
+    return false;
+  };
+  for (const agent of [...parents.keys()].sort()) {
+    const thread = threadOf(agent);
+    if (agent === thread || parents.get(agent) !== null || standsBelow(thread, agent)) continue;
+    const says = "the agents named as its parents stand below it; its id belongs to this thread";
+    add(agent, { parent: thread, call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null });
+    parents.set(agent, thread);
+  }
 }
 
 /** The agents of the circle that `start` leads into, or null; what is known to lead to a root is remembered in `done`. */

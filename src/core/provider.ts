@@ -36,6 +36,8 @@ export interface SourceFile {
   /** As it is shown to people. */
   readonly path: string;
   readonly bytes: number;
+  /** When it was made, where the file system knows. */
+  readonly bornMs?: number | null;
 }
 
 /**

@@ -71,6 +71,9 @@ function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
 
 /** It has begun and not ended: whether it still runs depends on its process, or, where that cannot be seen, on how long it has been silent. */
 function unfinished(q: StatusQuestion, why: string): StatusVerdict {
+  // Such a word carries no time, so it cannot end what went on after it; but it does end what was left unfinished.
+  const stopped = q.statements.find((s) => s.source === "protocol" && s.state === "shutdown");
+  if (stopped !== undefined) return verdict("shutdown", "protocol", `${why}, and ${stopped.says}`);
   const silence = silenceOf(q);
   switch (q.process.is) {
     case "gone":

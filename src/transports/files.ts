@@ -94,6 +94,10 @@ export async function* readLines(
     counts.lines += lines.length;
     yield lines;
   }
+  if (restLength > MAX_LINE) {
+    yield [{ is: "unfinished", number: number + 1, length: restLength, end: position - restLength }];
+    return;
+  }
   const bytes = Buffer.concat(rest);
   if (!bytes.some((byte) => byte > 32)) return;
   number += 1;
@@ -107,11 +111,13 @@ export interface FileStamp {
   readonly identity: string;
   readonly size: number;
   readonly modifiedMs: number;
+  /** Null where the file system does not know. */
+  readonly bornMs: number | null;
 }
 
 export async function stampOf(path: string): Promise<FileStamp> {
-  const { dev, ino, size, mtimeMs } = await stat(path);
-  return { identity: `${dev}:${ino}`, size, modifiedMs: mtimeMs };
+  const { dev, ino, size, mtimeMs, birthtimeMs } = await stat(path);
+  return { identity: `${dev}:${ino}`, size, modifiedMs: mtimeMs, bornMs: birthtimeMs > 0 ? birthtimeMs : null };
 }
 
 const TAIL_BYTES = 96;

@@ -6,6 +6,8 @@ const LINUX_TICKS_PER_SECOND = 100;
 /** Is the process there, and is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
 export function processLiveness(mark: ProcessMark): "alive" | "gone" | "unknown" {
   if (!isOurDomain(mark.domain)) return "unknown";
+  // To a signal, 0 and below mean whole groups of processes.
+  if (!Number.isInteger(mark.pid) || mark.pid <= 0) return "gone";
   if (!exists(mark.pid)) return "gone";
   if (process.platform !== "linux") return "alive";
   const born = linuxBirth(mark.pid);

@@ -63,7 +63,7 @@ export class Introduction {
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     if (!this.#placed.has(speaker)) {
       this.#placed.add(speaker);
-      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes } });
+      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } });
       this.#place(out, row, speaker, session);
       if (this.#of.agent !== null && INTERNAL_IDS.test(this.#of.agent))
         out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "its name says that it is the product's own work", unlessSpawned: false } });
