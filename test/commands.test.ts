@@ -198,6 +198,37 @@ describe("why", () => {
   });
 });
 
+describe("search", () => {
+  const found = async (...words: string[]) =>
+    JSON.parse((await retinue(NESTED, ["search", "--json", ...words])).stdout) as {
+      uri: string;
+      kind: string;
+      snippet: string;
+      marks: [number, number][];
+      ref: { line: number };
+    }[];
+
+  it("finds what was said, by whom, and shows it as it stands in the file", async () => {
+    const [hit, ...more] = await found("at", "level", "3");
+    expect(more).toEqual([]);
+    expect(hit).toMatchObject({ uri: `claude://${THREAD}/${L3}`, kind: "toolCall", snippet: expect.stringContaining("echo at level 3") });
+    expect(hit?.marks.map(([a, b]) => hit.snippet.slice(a, b))).toEqual(expect.arrayContaining(["at", "level", "3"]));
+  });
+  it("takes the last word as unfinished, and all words as needed", async () => {
+    expect((await found("deep")).map((h) => h.kind)).toContain("user");
+    expect((await retinue(NESTED, ["search", "deeper", "nonsense"])).code).toBe(1);
+  });
+  it.each([["*"], ['"'], ["NEAR("], ["a-b:c^d"], ["OR"], ["'; DROP TABLE said; --"]])("%s is only words", async (words) => {
+    const { code, stderr } = await retinue(NESTED, ["search", words]);
+    expect([1, 2]).toContain(code);
+    expect(stderr).not.toContain("bug");
+  });
+  it("leaves out what tools answered, and says so", async () => {
+    const { code, stderr } = await retinue(recordedHome("claude", "a-single").home, ["search", "alpha"]);
+    expect({ code, told: stderr.includes("what tools answered is not searched") }).toEqual({ code: 1, told: true });
+  });
+});
+
 describe("manual links", () => {
   it("win over the records, are shown as manual, and can be taken back", async () => {
     const env = { RETINUE_HOME: join(scratch, "kept") };

@@ -1,8 +1,9 @@
 import type { Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
-import type { FileBatch, FileState, Store } from "../core/store.ts";
+import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import type { Discovery, Found } from "./discover.ts";
+import { saidIn } from "./said.ts";
 
 export interface SyncOptions {
   readonly counts: ReadCounts;
@@ -76,9 +77,9 @@ async function isAppended({ path, stamp }: Found, before: FileState, counts: Rea
 
 async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
   const bytes = await readWhole(found.path, counts);
-  const findings = found.stream.open({ path: found.path, bytes: bytes.length, bornMs: found.stamp.bornMs }).push(bytes, 0);
+  const { observations, problems } = found.stream.open({ path: found.path, bytes: bytes.length, bornMs: found.stamp.bornMs }).push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, ...findings };
+  return { before, after, observations, problems, texts: [] };
 }
 
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
@@ -87,12 +88,14 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   const parser = found.stream.open({ path: found.path, bytes: found.stamp.size, bornMs: found.stamp.bornMs }, goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
   let problems: Problem[] = [];
+  let texts: SaidText[] = [];
   const hand = async () => {
     state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
-    writer.add({ before: last, after: state, observations, problems });
+    writer.add({ before: last, after: state, observations, problems, texts });
     last = state;
     observations = [];
     problems = [];
+    texts = [];
   };
   let handed = state.offset;
   for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines })) {
@@ -103,6 +106,8 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         const findings = parser.push(line.bytes, line.number);
         for (const o of findings.observations) observations.push(o);
         for (const p of findings.problems) problems.push(p);
+        const offset = line.end - line.bytes.length - (line.ended ? 1 : 0);
+        if (findings.observations.length > 0) for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, line.number, offset));
       } else problems.push({ code: "line-too-long", where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
       // A newline that comes later still belongs to this line.
       const lines = line.is === "line" && !line.ended ? line.number - 1 : line.number;
@@ -137,7 +142,7 @@ function fresh(found: Found, before: FileState | null): FileState {
 /** What a file said before it could no longer be read stays; the trouble is told. */
 function unreadable(found: Found, before: FileState | null, error: Error): FileBatch {
   const after = before === null ? fresh(found, null) : { ...before, ...stampIn(found) };
-  return { before, after, observations: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
+  return { before, after, observations: [], texts: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
 }
 
 /** Files that are gone stay known, and so does what they said, unless it held only while they were there. */
@@ -148,7 +153,7 @@ function* vanished(discovery: Discovery, known: ReadonlyMap<string, FileState>):
     if (state.gone || provider === undefined || discovery.files.has(state.path)) continue;
     const fleeting = provider.stream(state.path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
     const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (fleeting ? 1 : 0) };
-    yield { before: state, after, observations: [], problems: [] };
+    yield { before: state, after, observations: [], problems: [], texts: [] };
   }
 }
 

@@ -6,6 +6,7 @@ import { events } from "./commands/events.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
+import { search } from "./commands/search.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { tree } from "./commands/tree.ts";
 import { why } from "./commands/why.ts";
@@ -55,6 +56,11 @@ export function buildProgram(): Command {
     .argument("<uri>", URI)
     .option("--subtree", "of the agents below as well")
     .action((uri: string, options: { subtree?: boolean }, command: Command) => events(open(command), uri, options));
+  common(program.command("search"))
+    .description("full text over everything people and agents said and asked tools to do")
+    .argument("<words...>", "all of them must occur; the last may be unfinished")
+    .option("--limit <n>", "how many", "20")
+    .action((words: string[], options: { limit: string }, command: Command) => search(open(command), words, options));
   common(program.command("why"))
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)

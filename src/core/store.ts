@@ -1,5 +1,5 @@
 import type { AgentRecord } from "./agent.ts";
-import type { AgentKey } from "./ids.ts";
+import type { AgentKey, RecordKey } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 
@@ -32,6 +32,27 @@ export interface FileBatch {
   readonly after: FileState;
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
+  readonly texts: readonly SaidText[];
+}
+
+/** Something said, to be found by its words. The words themselves stay in the file. */
+export interface SaidText {
+  readonly speaker: AgentKey;
+  readonly at: number | null;
+  /** The record it stands in, where copies of it are known by the same id. */
+  readonly record: RecordKey | null;
+  readonly line: number;
+  /** Where the record begins in the file. */
+  readonly offset: number;
+  readonly text: string;
+}
+
+export interface SearchHit {
+  readonly speaker: AgentKey;
+  readonly path: string;
+  readonly line: number;
+  readonly offset: number;
+  readonly at: number | null;
 }
 
 /** What was worked out about threads that belong together, and from which versions of their facts. */
@@ -111,6 +132,8 @@ export interface Store {
   roots(filter: RootFilter): readonly RootRow[];
   /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */
   named(id: string, under: readonly string[]): readonly AgentRow[];
+  /** Where all these words were said (the last one may be unfinished), best first; copies of one record count once. */
+  search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[];
   problems(examples: number): readonly ProblemCount[];
   /** Small notes to itself: null when there is none. */
   note(name: string): string | null;

@@ -12,3 +12,6 @@ export function asItStands(o: Observation, file: Pick<FileState, "size" | "gone"
   if (o.type !== "agent-described" || o.file === undefined) return o;
   return { ...o, file: { ...o.file, bytes: file.size }, ...(file.gone ? { warning: "its transcript has been deleted; this is what it said" } : {}) };
 }
+
+/** The words of a text, as a search sees them: letters and digits, in small letters. */
+export const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

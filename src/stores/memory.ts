@@ -1,13 +1,14 @@
 import { type AgentKey, threadOf } from "../core/ids.ts";
 import { crossKeys, type Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, RootFilter, RootRow, Store } from "../core/store.ts";
-import { asItStands, continues } from "./consistency.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, RootFilter, RootRow, SaidText, SearchHit, Store } from "../core/store.ts";
+import { asItStands, continues, wordsOf } from "./consistency.ts";
 
 interface FileFacts {
   state: FileState;
   observations: Observation[];
   problems: Problem[];
+  texts: SaidText[];
 }
 
 interface ThreadRow {
@@ -38,6 +39,7 @@ export class MemoryStore implements Store {
         state: batch.after,
         observations: [...(goesOn ? known.observations : []), ...batch.observations],
         problems: [...(goesOn ? known.problems : []), ...batch.problems],
+        texts: [...(goesOn ? known.texts : []), ...batch.texts],
       });
       for (const thread of touched) this.#thread(thread).version += 1;
       return true;
@@ -114,6 +116,23 @@ export class MemoryStore implements Store {
       .flatMap((t) => t.agents)
       .filter((a) => fits(a.sessionId) || fits(a.agentId))
       .sort((a, b) => (a.uri < b.uri ? -1 : 1));
+  }
+
+  search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
+    const wanted = words.flatMap(wordsOf);
+    if (wanted.length === 0) return [];
+    const fits = (said: readonly string[]) => wanted.every((word, i) => said.some((w) => (i === wanted.length - 1 ? w.startsWith(word) : w === word)));
+    const seen = new Set<unknown>();
+    const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
+    return files
+      .flatMap((f) => f.texts.filter((t) => fits(wordsOf(t.text))).map((t) => ({ ...t, path: f.state.path })))
+      .filter((t) => {
+        const what = t.record ?? `${t.path}:${t.line}`;
+        return !seen.has(what) && seen.add(what);
+      })
+      .sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
+      .slice(0, limit)
+      .map(({ speaker, path, line, offset, at }) => ({ speaker, path, line, offset, at }));
   }
 
   problems(examples: number): readonly ProblemCount[] {

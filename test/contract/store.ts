@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/agent.ts";
 import { type AgentKey, agentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { Fact, Observation } from "../../src/core/observation.ts";
-import type { FileBatch, FileState, RootRow, Store } from "../../src/core/store.ts";
+import type { FileBatch, FileState, RootRow, SaidText, Store } from "../../src/core/store.ts";
 
 const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
 const UNDER = ["/root"];
@@ -39,6 +39,7 @@ const batch = (after: FileState, observations: readonly Observation[], before: F
   after,
   observations,
   problems: [],
+  texts: [],
 });
 const root = (key: AgentKey, lastActivity: number, more: Partial<RootRow> = {}): RootRow => ({
   key,
@@ -240,6 +241,33 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       ]);
       store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], problems: [] });
       expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
+    });
+
+    it("finds what was said by its words, best first, copies once, and not what was taken back", () => {
+      const first = state("/root/a");
+      const say = (text: string, line: number, record: string | null = null): SaidText => ({
+        speaker: A,
+        at: line,
+        record: record === null ? null : recordKey("toy", record),
+        line,
+        offset: line * 10,
+        text,
+      });
+      store.commit([
+        { ...batch(first, [said(A, "/root/a:1", "r1")]), texts: [say("the quick brown fox", 1), say('a Lazy dog\'s "bone"', 2, "same")] },
+        { ...batch(state("/root/b"), [said(B, "/root/b:1", "r2")]), texts: [{ ...say("a lazy dog's bone", 2, "same"), speaker: B }] },
+      ]);
+      const found = (...words: string[]) => store.search(words, UNDER, 10).map((hit) => hit.line);
+      expect(found("quick", "fo")).toEqual([1]);
+      expect(found("qui", "fox")).toEqual([]);
+      expect(found("LAZY")).toEqual([2]);
+      expect(found("dog's")).toEqual([2]);
+      expect(found('"bone"', "OR", "fox")).toEqual([]);
+      expect(found()).toEqual([]);
+      expect(store.search(["fox"], UNDER, 10)).toEqual([{ speaker: A, path: "/root/a", line: 1, offset: 10, at: 1 }]);
+      expect(store.search(["fox"], ["/else"], 10)).toEqual([]);
+      store.commit([batch({ ...first, generation: 1 }, [], first)]);
+      expect(found("fox")).toEqual([]);
     });
 
     it("remembers notes", () => {

@@ -10,6 +10,7 @@ import { ago, count, money } from "../render/format.ts";
 import { type Column, table } from "../render/table.ts";
 import { labelOf, statusCell } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
+import { wholeNumber } from "../whole-number.ts";
 
 export interface LsOptions {
   readonly provider?: string;
@@ -64,9 +65,7 @@ export function renderThreads(records: readonly AgentRecord[], { width, colors }
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 
 function filterOf(options: LsOptions, now: number): ThreadFilter {
-  const limit = Number(options.limit);
-  if (!Number.isInteger(limit) || limit < 1)
-    throw new Failure("usage", `--limit ${options.limit}: not a number of threads`, ["write a whole number from 1, such as --limit 50"]);
+  const limit = wholeNumber("--limit", options.limit, "threads");
   if (options.provider !== undefined && !PROVIDER_NAMES.includes(options.provider))
     throw new Failure("usage", `--provider ${options.provider}: no such provider`, [`known providers: ${PROVIDER_NAMES.join(", ")}`]);
   return {

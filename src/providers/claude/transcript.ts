@@ -155,7 +155,8 @@ export class Transcript implements Parser {
       certain: stand?.certain ?? true,
       calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name }] : [])),
       results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
-      text: said === "" ? null : said,
+      // Only an answer can be the agent's last word; what it says between tool calls is in the transcript.
+      text: said === "" || stand?.stands !== "answered" ? null : said,
       message: isAnswer || (row.type === "user" && stand !== null),
     });
     if (isAnswer) out.add({ type: "model-call", response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), chars: writtenChars(row) });

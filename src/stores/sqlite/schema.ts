@@ -89,6 +89,27 @@ export const MIGRATIONS: readonly string[] = [
    CREATE INDEX agent_by_session ON agent (session_id);
    CREATE INDEX agent_by_id ON agent (agent_id);
 
+   CREATE TABLE speaker (
+     id INTEGER PRIMARY KEY,
+     owner TEXT NOT NULL,
+     key TEXT NOT NULL,
+     UNIQUE (owner, key)
+   ) STRICT;
+
+   -- What was said, by its words. The words are not kept: they stand in the file, at the offset.
+   CREATE TABLE said (
+     id INTEGER PRIMARY KEY,
+     file INTEGER NOT NULL,
+     speaker INTEGER NOT NULL,
+     at INTEGER,
+     record INTEGER,
+     line INTEGER NOT NULL,
+     offset INTEGER NOT NULL
+   ) STRICT;
+   CREATE INDEX said_of_file ON said (file);
+   -- Which texts hold a word, not where in them: a third of the size, and the place is looked up in the file anyway.
+   CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = 'none', tokenize = "unicode61 remove_diacritics 2");
+
    CREATE TABLE note (
      name TEXT PRIMARY KEY,
      value TEXT NOT NULL

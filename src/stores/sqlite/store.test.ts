@@ -33,7 +33,7 @@ describe("the index file", () => {
       parser: null,
       gone: false,
     };
-    const good = { before: null, after: { ...file, path: "/r/good" }, observations: [], problems: [] };
+    const good = { before: null, after: { ...file, path: "/r/good" }, observations: [], problems: [], texts: [] };
     const bad = { ...good, after: { ...file, path: null as unknown as string } };
     expect(() => store.commit([good, bad])).toThrow();
     expect(store.files().size).toBe(0);

@@ -5,8 +5,8 @@ import type { AgentRecord } from "../../core/agent.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, Store } from "../../core/store.ts";
-import { asItStands, continues } from "../consistency.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
+import { asItStands, continues, wordsOf } from "../consistency.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { hash, pack, unpack } from "./packing.ts";
@@ -15,6 +15,8 @@ import { MIGRATIONS } from "./schema.ts";
 const OWNER = "local";
 /** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
 const MANY_CHUNKS = 24;
+/** Hits are fetched so many times over, since forks repeat what was said before them. */
+const COPIES = 4;
 
 /** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
 const VISIBLE = (thread: string, list = "?") =>
@@ -37,7 +39,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   return new SqliteStore(db);
 }
 
-const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "agent", "note"];
+const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "agent", "speaker", "said", "words", "note"];
 
 function forgetOtherReader(db: DatabaseSync, reader: string) {
   const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
@@ -53,6 +55,7 @@ function forgetOtherReader(db: DatabaseSync, reader: string) {
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #speakers = new Map<AgentKey, number>();
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -72,6 +75,8 @@ class SqliteStore implements Store {
       return result;
     } catch (error) {
       this.#db.exec("ROLLBACK");
+      // Numbers given out on the way are void.
+      this.#speakers.clear();
       throw error;
     }
   }
@@ -85,7 +90,7 @@ class SqliteStore implements Store {
     return this.#write(() => batches.map((batch) => this.#take(batch)));
   }
 
-  #take({ before, after, observations, problems }: FileBatch): boolean {
+  #take({ before, after, observations, problems, texts }: FileBatch): boolean {
     const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, after.path);
     const stored = row === undefined ? null : stateOf(row);
     if (!continues(stored, before)) return false;
@@ -94,6 +99,7 @@ class SqliteStore implements Store {
     if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
     if (observations.length > 0) this.#addChunk(file, after.path, observations);
     for (const p of problems) this.#sql("INSERT INTO problem (file, code, place, detail) VALUES (?, ?, ?, ?)").run(file, p.code, p.where, p.detail);
+    for (const text of texts) this.#addText(file, text);
     const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
     for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
@@ -132,7 +138,8 @@ class SqliteStore implements Store {
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
   #retract(file: number): AgentKey[] {
     const threads = this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?").all(file);
-    for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    this.#sql("DELETE FROM words WHERE rowid IN (SELECT id FROM said WHERE file = ?)").run(file);
+    for (const table of ["chunk", "problem", "file_thread", "said"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
     return threads.map((row) => row.key as AgentKey);
   }
 
@@ -142,6 +149,54 @@ class SqliteStore implements Store {
     const all = many ? [...chunks.flatMap((row) => unpack(row.facts as Uint8Array, path)), ...observations] : observations;
     if (many) this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
     this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
+  }
+
+  #addText(file: number, { speaker, at, record, line, offset, text }: SaidText) {
+    const who = this.#speaker(speaker);
+    const said = this.#sql("INSERT INTO said (file, speaker, at, record, line, offset) VALUES (?, ?, ?, ?, ?, ?)").run(
+      file,
+      who,
+      at === null ? null : Math.round(at),
+      record === null ? null : hash(record),
+      line,
+      offset,
+    );
+    this.#sql("INSERT INTO words (rowid, text) VALUES (?, ?)").run(said.lastInsertRowid, text);
+  }
+
+  #speaker(key: AgentKey): number {
+    const known = this.#speakers.get(key) ?? this.#sql("SELECT id FROM speaker WHERE owner = ? AND key = ?").get(OWNER, key)?.id;
+    const id = Number(known ?? this.#sql("INSERT INTO speaker (owner, key) VALUES (?, ?)").run(OWNER, key).lastInsertRowid);
+    this.#speakers.set(key, id);
+    return id;
+  }
+
+  search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
+    const terms = words.flatMap(wordsOf).map((word) => `"${word}"`);
+    if (terms.length === 0) return [];
+    const rows = this.#sql(
+      `SELECT s.key, f.path, said.line, said.offset, said.at, said.record, said.id FROM words
+         JOIN said ON said.id = words.rowid
+         JOIN file f ON f.id = said.file
+         JOIN speaker s ON s.id = said.speaker
+       WHERE words MATCH ? AND f.root IN (SELECT value FROM json_each(?))
+       ORDER BY bm25(words), said.at DESC, said.id LIMIT ?`,
+    ).all(`${terms.join(" ")}*`, JSON.stringify(under), limit * COPIES);
+    const seen = new Set<unknown>();
+    const hits: SearchHit[] = [];
+    for (const row of rows) {
+      const what = row.record ?? `${row.path}:${row.line}`;
+      if (seen.has(what)) continue;
+      seen.add(what);
+      hits.push({
+        speaker: row.key as AgentKey,
+        path: row.path as string,
+        line: Number(row.line),
+        offset: Number(row.offset),
+        at: row.at === null ? null : Number(row.at),
+      });
+    }
+    return hits.slice(0, limit);
   }
 
   #touch(key: AgentKey): number {

@@ -1,0 +1,90 @@
+import { open } from "node:fs/promises";
+import type { EventDraft, EventKind } from "../core/event.ts";
+import { type AgentKey, partsOf } from "../core/ids.ts";
+import type { SearchHit } from "../core/store.ts";
+import type { Library } from "./library.ts";
+import { wordsIn } from "./said.ts";
+
+export interface Finding {
+  readonly uri: string;
+  readonly kind: EventKind;
+  readonly at: string | null;
+  /** The words around the first match. */
+  readonly snippet: string;
+  /** Where in `snippet` the words stand: start and end, in order. */
+  readonly marks: readonly (readonly [number, number])[];
+  readonly ref: { readonly path: string; readonly line: number };
+}
+
+/** Everything said that holds all the words, best first. */
+export async function search(library: Library, words: readonly string[], limit: number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const hit of library.store.search(words, library.under, limit)) {
+    const finding = await lookUp(library, hit, words);
+    if (finding !== null) findings.push(finding);
+  }
+  return findings;
+}
+
+/** The index knows where the words stand, not the words: they are read from the file. */
+async function lookUp(library: Library, hit: SearchHit, words: readonly string[]): Promise<Finding | null> {
+  const draft = await draftAt(library, hit, words);
+  if (draft === null) return null;
+  const { snippet, marks } = excerpt(wordsIn(draft), words);
+  return {
+    uri: uriOf(library, hit.speaker),
+    kind: draft.kind,
+    at: hit.at === null ? null : new Date(hit.at).toISOString(),
+    snippet,
+    marks,
+    ref: { path: hit.path, line: hit.line },
+  };
+}
+
+async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
+  const source = library.source(hit.path);
+  const record = source === undefined ? null : await readLineAt(hit.path, hit.offset);
+  if (source === undefined || record === null) return null;
+  const drafts = source.stream.open({ path: hit.path, bytes: source.stamp.size }).events(record, hit.line);
+  return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
+}
+
+const BLOCK = 64 * 1024;
+
+/** One line, from where it begins to its end. Null if the file is gone by now. */
+async function readLineAt(path: string, offset: number): Promise<Uint8Array | null> {
+  const file = await open(path, "r").catch(() => null);
+  if (file === null) return null;
+  try {
+    const parts: Buffer[] = [];
+    for (let at = offset; ; at += BLOCK) {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
+      const end = buffer.subarray(0, bytesRead).indexOf(10);
+      parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
+      if (end >= 0 || bytesRead < BLOCK) return Buffer.concat(parts);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function uriOf(library: Library, speaker: AgentKey): string {
+  const { provider, thread, agent } = partsOf(speaker);
+  const row = library.store.named(thread, library.under).find((r) => r.key === speaker);
+  return row?.uri ?? (agent === null ? `${provider}://${thread}` : `${provider}://${thread}/${agent}`);
+}
+
+const BEFORE = 60;
+const SNIPPET = 200;
+
+/** The text around the first of the words, on one line. */
+export function excerpt(text: string, words: readonly string[]): Pick<Finding, "snippet" | "marks"> {
+  const flat = text.replace(/\s+/g, " ").trim();
+  const terms = words.flatMap((word) => word.match(/[\p{L}\p{N}]+/gu) ?? []).map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (terms.length === 0) return { snippet: flat.slice(0, SNIPPET), marks: [] };
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.join("|")})`, "giu");
+  const first = flat.search(pattern);
+  const start = Math.max(0, first - BEFORE);
+  const snippet = `${start > 0 ? "…" : ""}${flat.slice(start, start + SNIPPET)}${start + SNIPPET < flat.length ? "…" : ""}`;
+  return { snippet, marks: [...snippet.matchAll(pattern)].map((m) => [m.index, m.index + m[0].length] as const) };
+}
