@@ -110,18 +110,9 @@ const verdict = (status: StatusVerdict["status"], statusSource: StatusVerdict["s
   activity: null,
 });
 
+/** In words that stay true: the answer may be kept and shown later. */
 function silenceOf(q: StatusQuestion): { stale: boolean; words: string } {
   if (q.lastActivity === null) return { stale: true, words: "no record of it carries a time" };
   const ms = Math.max(0, q.now - q.lastActivity);
-  return { stale: ms > q.staleAfterMs, words: `nothing was written for ${roughly(ms)}` };
-}
-
-function roughly(ms: number): string {
-  const units = [
-    [86_400_000, "days"],
-    [3_600_000, "hours"],
-    [60_000, "minutes"],
-  ] as const;
-  const unit = units.find(([size]) => ms >= 2 * size);
-  return unit === undefined ? `${Math.round(ms / 1000)} seconds` : `${Math.floor(ms / unit[0])} ${unit[1]}`;
+  return { stale: ms > q.staleAfterMs, words: `nothing was written since ${new Date(q.lastActivity).toISOString()}` };
 }
