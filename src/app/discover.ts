@@ -50,6 +50,17 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
   return { roots, files, problems };
 }
 
+/** One file, if it is there and some provider's. */
+export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
+  for (const { provider, path: root } of roots) {
+    const stream = path.startsWith(`${root}/`) ? provider.stream(path.slice(root.length + 1).replaceAll("\\", "/")) : null;
+    // It may be gone again already; that is what is being asked.
+    const stamp = stream === null ? null : await stampOf(path).catch(() => null);
+    if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp };
+  }
+  return null;
+}
+
 function rootsOf(env: Env, providers: readonly Provider[]) {
   return providers.flatMap((provider) => [...new Set(provider.roots(env, userHome(env)))].map((root) => ({ provider, root })));
 }

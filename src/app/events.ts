@@ -1,59 +1,70 @@
 import { type AgentEvent, EVENT_KINDS, type EventDraft } from "../core/event.ts";
-import { type AgentKey, nativeCall, type RecordKey } from "../core/ids.ts";
+import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { noReads, readLines } from "../transports/files.ts";
+import { type LinePosition, noReads, readLines } from "../transports/files.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
 
 /** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
-export async function readEvents(library: Library, forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
-  const wanted = new Set(keys);
-  const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
-  const drafts: Placed[] = [];
-  for (const path of paths) for await (const draft of draftsOf(library, path)) if (wanted.has(draft.speaker) && isOwn(forest, draft)) drafts.push(draft);
-  const events = [...spoken(forest, drafts), ...keys.flatMap((key) => derived(forest, agentOf(forest, key)))];
-  const kindRank = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
-  events.sort(
-    (a, b) =>
-      (a.time ?? 0) - (b.time ?? 0) ||
-      (a.ref?.line ?? Number.MAX_SAFE_INTEGER) - (b.ref?.line ?? Number.MAX_SAFE_INTEGER) ||
-      kindRank(a) - kindRank(b) ||
-      (a.id < b.id ? -1 : 1),
-  );
-  const counters = new Map<string, number>();
-  return events.map(({ time, ...event }) => {
-    const seq = (counters.get(event.uri) ?? 0) + 1;
-    counters.set(event.uri, seq);
-    const { schema, uri, id, ...rest } = event;
-    return { schema, uri, id, seq, ...rest };
-  });
+export function readEvents(library: Library, forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
+  return new EventReader(library).next(forest, keys);
 }
 
-type Placed = EventDraft & { readonly path: string; readonly line: number; readonly number: number };
-type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null };
+/** Reads on where it stopped: each call gives what is new since the last one. */
+export class EventReader {
+  readonly #library: Library;
+  readonly #files = new Map<string, OpenFile>();
+  readonly #toolNames = new Map<CallKey, string | null>();
+  readonly #shown = new Set<RecordKey>();
+  readonly #told = new Map<string, string>();
+  readonly #counters = new Map<string, number>();
 
-async function* draftsOf(library: Library, path: string): AsyncGenerator<Placed> {
-  const source = library.source(path);
-  if (source === undefined || source.stream.shape !== "lines") return;
-  const parser = source.stream.open({ path, bytes: source.stamp.size });
-  for await (const lines of readLines(path, noReads(), isWholeJson)) {
-    for (const line of lines) {
-      if (line.is !== "line") continue;
-      for (const [number, draft] of parser.events(line.bytes, line.number).entries()) yield { ...draft, path, line: line.number, number };
+  constructor(library: Library) {
+    this.#library = library;
+  }
+
+  async next(forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
+    const wanted = new Set(keys);
+    const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
+    const events: Unnumbered[] = [];
+    for (const path of paths)
+      for await (const draft of this.#newIn(path)) if (wanted.has(draft.speaker) && isOwn(forest, draft)) events.push(this.#spoken(forest, draft));
+    for (const key of keys) {
+      for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
+    }
+    return events.sort(inOrder).map(({ time: _, ...event }) => this.#numbered(event));
+  }
+
+  /** A spawn is told once, a status when it is another one than before. */
+  #isNews({ id, uri, status }: Unnumbered): boolean {
+    const [what, now] = status === null ? [id, ""] : [`status:${uri}`, status.status];
+    if (this.#told.get(what) === now) return false;
+    this.#told.set(what, now);
+    return true;
+  }
+
+  async *#newIn(path: string): AsyncGenerator<Placed> {
+    const source = this.#library.source(path);
+    if (source === undefined || source.stream.shape !== "lines") return;
+    const file = this.#files.get(path) ?? { parser: source.stream.open({ path, bytes: source.stamp.size }), position: { offset: 0, lines: 0 } };
+    this.#files.set(path, file);
+    for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
+      for (const line of lines) {
+        if (line.is === "unfinished") continue;
+        if (line.is === "line")
+          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries()) yield { ...draft, path, line: line.number, number };
+        file.position = { offset: line.end, lines: line.is === "line" && !line.ended ? line.number - 1 : line.number };
+      }
     }
   }
-}
 
-const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
-
-function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
-  const toolNames = new Map(drafts.flatMap((d) => (d.kind === "toolCall" && d.tool ? [[d.tool.call, d.tool.name] as const] : [])));
-  const shown = new Set<RecordKey>();
-  return drafts.map((draft) => {
+  #spoken(forest: Forest, draft: Placed): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
-    const usage = draft.response === null || shown.has(draft.response) ? null : usageOf(agent, draft.response);
-    if (draft.response !== null) shown.add(draft.response);
+    if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
+    const usage = draft.response === null || this.#shown.has(draft.response) ? null : usageOf(agent, draft.response);
+    if (draft.response !== null) this.#shown.add(draft.response);
     return {
       schema: "retinue/event@1",
       uri: agent.uri,
@@ -63,7 +74,7 @@ function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
       kind: draft.kind,
       text: draft.text,
       tool: draft.tool && {
-        name: draft.tool.name ?? toolNames.get(draft.tool.call) ?? null,
+        name: draft.tool.name ?? this.#toolNames.get(draft.tool.call) ?? null,
         callId: nativeCall(draft.tool.call),
         input: draft.tool.input,
         isError: draft.tool.isError,
@@ -73,8 +84,32 @@ function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
       status: null,
       ref: { path: draft.path, line: draft.line },
     };
-  });
+  }
+
+  #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
+    const seq = (this.#counters.get(event.uri) ?? 0) + 1;
+    this.#counters.set(event.uri, seq);
+    const { schema, uri, id, at, kind, text, tool, usage, spawn, status, ref } = event;
+    return { schema, uri, id, seq, at, kind, text, tool, usage, spawn, status, ref };
+  }
 }
+
+interface OpenFile {
+  readonly parser: Parser;
+  position: LinePosition;
+}
+
+type Placed = EventDraft & { readonly path: string; readonly line: number; readonly number: number };
+type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null };
+
+/** By time; what happens at one moment in the order of its records, and what follows from them after. */
+function inOrder(a: Unnumbered, b: Unnumbered): number {
+  const line = (event: Unnumbered) => event.ref?.line ?? Number.MAX_SAFE_INTEGER;
+  const kind = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
+  return (a.time ?? 0) - (b.time ?? 0) || line(a) - line(b) || kind(a) - kind(b) || (a.id < b.id ? -1 : 1);
+}
+
+const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
 
 function usageOf(agent: LinkedAgent, response: RecordKey): Tokens | null {
   return agent.calls.find((c) => c.response === response)?.tokens ?? null;
@@ -109,13 +144,13 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     };
   });
   const { status, statusSource, statusReason } = agent.verdict;
-  const time = agent.statements.at(-1)?.at ?? null;
-  const last = Math.max(time ?? 0, agent.lastAt ?? 0);
+  const last = Math.max(agent.statements.at(-1)?.at ?? 0, agent.lastAt ?? 0);
+  const time = last === 0 ? null : last;
   const standing: Unnumbered = {
     ...base,
-    id: `status:${agent.uri}`,
-    at: last === 0 ? null : iso(last),
-    time: last === 0 ? null : last,
+    id: `status:${agent.uri}:${status}:${last}`,
+    at: iso(time),
+    time,
     kind: "status",
     spawn: null,
     status: { status, statusSource, statusReason },

@@ -8,11 +8,11 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import type { Price } from "../core/record.ts";
-import type { RootFilter, RootRow, Store } from "../core/store.ts";
+import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { type Discovery, discover, type Found, type RootSeen } from "./discover.ts";
+import { type Discovery, discover, type Found, lookAt, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type LinkContext, linkThreads, projectStale, projectThreads, rootRow } from "./project.ts";
@@ -40,6 +40,8 @@ export interface ThreadFilter {
 }
 
 const PAGE = 200;
+/** Nothing runs for longer than this without writing a word. */
+const RECENT_MS = 24 * 3_600_000;
 
 /** Everything that the agents on this machine wrote down, up to date as of the last `refresh`. */
 export class Library {
@@ -82,12 +84,50 @@ export class Library {
 
   /** Reads what is new on disk and works out what follows from it. */
   async refresh(): Promise<void> {
+    const { env, store, providers } = this.#options;
+    this.#discovery = await discover(env, providers);
+    const known = store.files();
+    const under = new Set(this.under);
+    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.path)).map((f) => [f.path, null] as const);
+    await this.#take(new Map([...this.#discovery.files, ...missing]), known);
+  }
+
+  /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
+  async refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
+    const { store } = this.#options;
+    const looked = new Map<string, Found | null>();
+    const known = new Map<string, FileState>();
+    const files = new Map(this.#discovery.files);
+    for (const path of paths) {
+      const found = await lookAt(path, this.roots);
+      looked.set(path, found);
+      const state = store.file(path);
+      if (state !== null) known.set(path, state);
+      if (found === null) files.delete(path);
+      else files.set(path, found);
+    }
+    this.#discovery = { ...this.#discovery, files };
+    return this.#take(looked, known);
+  }
+
+  /** Files that the last refresh found changed. */
+  grown: readonly string[] = [];
+
+  async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price } = this.#options;
-    this.#discovery = await discover(env, this.#options.providers);
-    await sync(store, this.#discovery, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
+    const providerOf = (root: string) => this.roots.find((r) => r.path === root)?.provider;
+    this.grown = await sync(store, { files, providerOf }, known, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
     this.#manual = await manualLinks(env);
-    projectStale(store, this.#context(), price, onProgress);
+    const told = projectStale(store, this.#context(), price, onProgress);
     this.#followManual();
+    return told;
+  }
+
+  /** Works out anew what may change without a word being written. Says whether anything still may. */
+  recheck(): boolean {
+    const unsettled = () => this.store.roots({ under: this.under, limit: PAGE, since: this.now() - RECENT_MS }).filter((root) => !root.settled);
+    for (const { key } of unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+    return unsettled().length > 0;
   }
 
   #context(): LinkContext {

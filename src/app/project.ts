@@ -31,13 +31,14 @@ export function linkThreads(store: Store, threads: readonly AgentKey[], context:
 }
 
 /** Works out anew whatever was told something since it was last worked out. */
-export function projectStale(store: Store, context: LinkContext, price: Price, onProgress?: (done: number, all: number) => void): void {
+export function projectStale(store: Store, context: LinkContext, price: Price, onProgress?: (done: number, all: number) => void): ReadonlySet<AgentKey> {
   const stale = store.stale();
   const done = new Set<AgentKey>();
   for (const thread of stale) {
     if (!done.has(thread)) for (const key of projectThreads(store, [thread], context, price)) done.add(key);
     onProgress?.(done.size, stale.length);
   }
+  return done;
 }
 
 export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): readonly AgentKey[] {

@@ -1,8 +1,9 @@
 import type { Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
+import type { Provider } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
-import type { Discovery, Found } from "./discover.ts";
+import type { Found } from "./discover.ts";
 import { saidIn } from "./said.ts";
 
 export interface SyncOptions {
@@ -14,10 +15,15 @@ export interface SyncOptions {
 const BATCH_BYTES = 8 << 20;
 const BATCH_FILES = 256;
 
+/** The files looked at, as they lie there now; null for those that are not there. */
+export interface Looked {
+  readonly files: ReadonlyMap<string, Found | null>;
+  readonly providerOf: (root: string) => Provider | undefined;
+}
+
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
-export async function sync(store: Store, discovery: Discovery, options: SyncOptions): Promise<void> {
-  const known = store.files();
-  const changed = [...discovery.files.values()].filter((found) => !isUnchanged(known.get(found.path), found));
+export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
+  const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
   const writer = new Writer(store);
   let done = 0;
   for (const found of changed) {
@@ -29,8 +35,9 @@ export async function sync(store: Store, discovery: Discovery, options: SyncOpti
     done += 1;
     options.onProgress?.(done, changed.length);
   }
-  for (const batch of vanished(discovery, known)) writer.add(batch);
+  for (const batch of vanished(looked, known)) writer.add(batch);
   writer.flush();
+  return changed.map((found) => found.path);
 }
 
 function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
@@ -146,12 +153,11 @@ function unreadable(found: Found, before: FileState | null, error: Error): FileB
 }
 
 /** Files that are gone stay known, and so does what they said, unless it held only while they were there. */
-function* vanished(discovery: Discovery, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
-  const roots = new Map(discovery.roots.map((r) => [r.path, r.provider]));
-  for (const state of known.values()) {
-    const provider = roots.get(state.root);
-    if (state.gone || provider === undefined || discovery.files.has(state.path)) continue;
-    const fleeting = provider.stream(state.path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
+function* vanished({ files, providerOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+  for (const [path, found] of files) {
+    const state = known.get(path);
+    if (found !== null || state === undefined || state.gone) continue;
+    const fleeting = providerOf(state.root)?.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
     const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (fleeting ? 1 : 0) };
     yield { before: state, after, observations: [], problems: [], texts: [] };
   }

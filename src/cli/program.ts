@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { Failure } from "../app/failure.ts";
 import { doctor } from "./commands/doctor.ts";
-import { events } from "./commands/events.ts";
+import { type EventsOptions, events } from "./commands/events.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
@@ -55,7 +55,8 @@ export function buildProgram(): Command {
     .description("what happened, one JSON line an event")
     .argument("<uri>", URI)
     .option("--subtree", "of the agents below as well")
-    .action((uri: string, options: { subtree?: boolean }, command: Command) => events(open(command), uri, options));
+    .option("--follow", "go on with what happens from now on, until interrupted")
+    .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
   common(program.command("search"))
     .description("full text over everything people and agents said and asked tools to do")
     .argument("<words...>", "all of them must occur; the last may be unfinished")

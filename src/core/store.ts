@@ -115,6 +115,7 @@ export interface ProblemCount {
 export interface Store {
   /** Every file ever read, by path; those that are gone too. */
   files(): ReadonlyMap<string, FileState>;
+  file(path: string): FileState | null;
   /**
    * Durable when it returns. Each batch is taken whole or not at all; one that does not go on from what is stored
    * (another process was faster) is passed over. Says which were taken.

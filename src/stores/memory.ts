@@ -29,6 +29,10 @@ export class MemoryStore implements Store {
     return new Map([...this.#files].map(([path, file]) => [path, file.state]));
   }
 
+  file(path: string): FileState | null {
+    return this.#files.get(path)?.state ?? null;
+  }
+
   commit(batches: readonly FileBatch[]): readonly boolean[] {
     return batches.map((batch) => {
       const known = this.#files.get(batch.after.path);

@@ -1,10 +1,33 @@
-import { readEvents } from "../../app/events.ts";
-import { subtreeOf } from "../../core/link.ts";
+import { EventReader } from "../../app/events.ts";
+import { live } from "../../app/live.ts";
+import { type AgentKey, threadOf } from "../../core/ids.ts";
+import { type Forest, subtreeOf } from "../../core/link.ts";
 import type { Context } from "../context.ts";
 
+export interface EventsOptions {
+  readonly subtree?: boolean;
+  readonly follow?: boolean;
+}
+
 /** NDJSON, one line an event, whether or not --json is given: the lines are the format. */
-export async function events(context: Context, uri: string, options: { readonly subtree?: boolean }): Promise<void> {
+export async function events(context: Context, uri: string, options: EventsOptions): Promise<void> {
   const { library, forest, agents } = await context.find(uri);
   const { key } = agents[0];
-  for (const event of await readEvents(library, forest, options.subtree === true ? subtreeOf(forest, key) : [key])) context.terminal.out(JSON.stringify(event));
+  const reader = new EventReader(library);
+  const wanted = (forest: Forest): readonly AgentKey[] => (options.subtree === true ? subtreeOf(forest, key) : [key]);
+  const print = async (forest: Forest) => {
+    for (const event of await reader.next(forest, wanted(forest))) context.terminal.out(JSON.stringify(event));
+  };
+  await print(forest);
+  if (options.follow !== true) return;
+
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  const onError = (error: Error) => context.terminal.talk(`watching: ${error.message}`);
+  for await (const threads of live(library, { signal: stop.signal, onError })) {
+    const forest = library.forestOf([key]);
+    const mine = new Set([...forest.agents.keys()].map(threadOf));
+    // Nothing named means that only time has passed; what runs may have ended by it.
+    if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
+  }
 }

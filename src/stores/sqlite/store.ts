@@ -15,6 +15,8 @@ import { MIGRATIONS } from "./schema.ts";
 const OWNER = "local";
 /** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
 const MANY_CHUNKS = 24;
+/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
+const MAX_UNPACKED = 50_000;
 /** Hits are fetched so many times over, since forks repeat what was said before them. */
 const COPIES = 4;
 
@@ -56,6 +58,8 @@ class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #speakers = new Map<AgentKey, number>();
+  readonly #unpacked = new Map<number, readonly Observation[]>();
+  #unpackedFacts = 0;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -86,13 +90,17 @@ class SqliteStore implements Store {
     return new Map(rows.map((row) => [row.path as string, stateOf(row)]));
   }
 
+  file(path: string): FileState | null {
+    const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, path);
+    return row === undefined ? null : stateOf(row);
+  }
+
   commit(batches: readonly FileBatch[]): readonly boolean[] {
     return this.#write(() => batches.map((batch) => this.#take(batch)));
   }
 
   #take({ before, after, observations, problems, texts }: FileBatch): boolean {
-    const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, after.path);
-    const stored = row === undefined ? null : stateOf(row);
+    const stored = this.file(after.path);
     if (!continues(stored, before)) return false;
     const file = this.#saveFile(after);
     const touched = new Set(observations.map((o) => threadOf(o.speaker)));
@@ -243,13 +251,13 @@ class SqliteStore implements Store {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
         const chunks = this.#sql(
-          "SELECT f.path, f.root, f.size, f.gone, c.id, c.facts FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
+          "SELECT f.path, f.root, f.size, f.gone, c.id FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
         ).all(Number(thread?.id ?? -1));
         for (const row of chunks) {
           roots.add(row.root as string);
           if (read.has(Number(row.id)) || !under.includes(row.root as string)) continue;
           read.add(Number(row.id));
-          for (const o of unpack(row.facts as Uint8Array, row.path as string)) {
+          for (const o of this.#chunk(Number(row.id), row.path as string)) {
             if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(row.size), gone: row.gone === 1 }));
           }
         }
@@ -258,6 +266,21 @@ class SqliteStore implements Store {
       this.#db.exec("COMMIT");
     }
     return { observations, versions, scattered: roots.size > 1 };
+  }
+
+  /** A chunk never changes; a running thread asks for the same ones ten times a second. */
+  #chunk(id: number, path: string): readonly Observation[] {
+    const known = this.#unpacked.get(id);
+    if (known !== undefined) return known;
+    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
+    this.#unpacked.set(id, facts);
+    this.#unpackedFacts += facts.length;
+    for (const [oldest, list] of this.#unpacked) {
+      if (this.#unpackedFacts <= MAX_UNPACKED || oldest === id) break;
+      this.#unpacked.delete(oldest);
+      this.#unpackedFacts -= list.length;
+    }
+    return facts;
   }
 
   project({ versions, roots, agents, problems }: Projection): void {

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import type { AgentKey } from "../core/ids.ts";
+import { watchFolders } from "../transports/watch.ts";
+import type { Library } from "./library.ts";
+
+export interface LiveOptions {
+  readonly signal: AbortSignal;
+  readonly onError?: (error: Error) => void;
+}
+
+/** A file that was just written to is looked at this often until it has been quiet for a while. */
+const POLL_MS = 50;
+const QUIET_MS = 2_000;
+/** Trees are worked out anew at most this often, however fast files grow. */
+const RELINK_MS = 100;
+/** A process that dies writes nothing: while something runs, it is looked after. */
+const PULSE_MS = 1_000;
+
+/**
+ * Yields whenever something changed, once the library knows it: the threads concerned, or none when only time has passed over running ones.
+ * While nothing runs and nothing is written there is no timer, only the operating system's word.
+ */
+export async function* live(library: Library, { signal, onError }: LiveOptions): AsyncGenerator<ReadonlySet<AgentKey>> {
+  const changed = new Set<string>();
+  const growing = new Map<string, number>();
+  let wake: () => void = () => {};
+  const note = (paths: readonly string[]) => {
+    for (const path of paths) {
+      changed.add(path);
+      growing.set(path, Date.now());
+    }
+    wake();
+  };
+  const folders = library.roots.flatMap((root) => root.provider.folders.map((folder) => join(root.path, folder)));
+  const watching = await watchFolders(folders, note, onError ?? (() => {}));
+  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  try {
+    let last = 0;
+    let runs = true;
+    // What was written between the last look and the beginning of the watch.
+    await library.refresh();
+    yield new Set();
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const pause = changed.size > 0 ? 0 : growing.size > 0 ? POLL_MS : runs ? PULSE_MS : null;
+      const timer = pause === null ? null : after(pause);
+      await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
+      timer?.cancel();
+      if (signal.aborted) return;
+      const isPulse = changed.size === 0 && growing.size === 0;
+      const paths = new Set([...changed, ...growing.keys()]);
+      changed.clear();
+      const since = Date.now() - last;
+      if (since < RELINK_MS) await after(RELINK_MS - since).over;
+      const threads = await library.refreshPaths([...paths]);
+      for (const path of library.grown) growing.set(path, Date.now());
+      for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
+      if (threads.size === 0 && !isPulse) continue;
+      runs = library.recheck();
+      last = Date.now();
+      yield threads;
+    }
+  } finally {
+    await watching.stop();
+  }
+}
+
+function after(ms: number): { readonly over: Promise<void>; readonly cancel: () => void } {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  return { over, cancel: () => clearTimeout(timer) };
+}

@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import type { AsyncSubscription } from "@parcel/watcher";
+
+export interface Watching {
+  stop(): Promise<void>;
+}
+
+/** Tells which paths below the folders changed, were made or went. Folders that are not there yet are looked at through the nearest one above them. */
+export async function watchFolders(
+  folders: readonly string[],
+  onPaths: (paths: readonly string[]) => void,
+  onError: (error: Error) => void,
+): Promise<Watching> {
+  // Native, and only ever needed by those who follow along.
+  const { default: watcher } = await import("@parcel/watcher");
+  const wanted = (path: string) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+  const subscriptions: AsyncSubscription[] = [];
+  for (const folder of new Set(folders.map(nearestFolder))) {
+    const subscription = await watcher.subscribe(folder, (error, events) => {
+      if (error !== null) return onError(error);
+      const paths = events.map((event) => event.path).filter(wanted);
+      if (paths.length > 0) onPaths(paths);
+    });
+    subscriptions.push(subscription);
+  }
+  return {
+    stop: async () => {
+      for (const subscription of subscriptions) await subscription.unsubscribe();
+    },
+  };
+}
+
+function nearestFolder(folder: string): string {
+  let at = folder;
+  while (!existsSync(at) && at.includes("/")) at = at.slice(0, at.lastIndexOf("/")) || "/";
+  return at;
+}
