@@ -198,6 +198,35 @@ describe("why", () => {
   });
 });
 
+describe("stats", () => {
+  it("adds up to what the trees say, whatever it is summed up by", async () => {
+    const all = (await retinueJson(FORKS, ["stats"])) as Record<string, { agents: number; usage: { calls: number; inputTokens: number; costUsd: number } }[]>;
+    const list = (await retinueJson(FORKS, ["ls"])) as AgentRecord[];
+    const want = {
+      agents: list.reduce((n, r) => n + 1 + r.counts.descendants, 0),
+      calls: list.reduce((n, r) => n + r.usage.subtree.calls, 0),
+      tokens: list.reduce((n, r) => n + r.usage.subtree.inputTokens, 0),
+    };
+    expect(Object.keys(all)).toEqual(["day", "model", "type", "project", "template"]);
+    for (const lines of Object.values(all)) {
+      const sum = {
+        agents: lines.reduce((n, l) => n + l.agents, 0),
+        calls: lines.reduce((n, l) => n + l.usage.calls, 0),
+        tokens: lines.reduce((n, l) => n + l.usage.inputTokens, 0),
+      };
+      expect(sum).toEqual(want);
+    }
+  });
+  it("counts what failed, and says at least where a price is missing", async () => {
+    const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
+    expect(stdout).toMatch(/general-purpose +4 +3/);
+    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥\$0\.0/);
+  });
+  it("wants something it can sum up by", async () => {
+    expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);
+  });
+});
+
 describe("search", () => {
   const found = async (...words: string[]) =>
     JSON.parse((await retinue(NESTED, ["search", "--json", ...words])).stdout) as {

@@ -7,7 +7,7 @@ import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
-import type { Price } from "../core/record.ts";
+import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
@@ -15,7 +15,7 @@ import { processLiveness } from "../transports/processes.ts";
 import { type Discovery, discover, type Found, lookAt, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
-import { type LinkContext, linkThreads, projectStale, projectThreads, rootRow } from "./project.ts";
+import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 
 export interface LibraryOptions {
@@ -159,11 +159,15 @@ export class Library {
     for (const row of this.#rows(filter)) {
       if (left <= 0) return;
       if (filter.cwd !== undefined && !isWithin(row.cwd, filter.cwd)) continue;
-      const { record } = row.settled ? row : rootRow(this.forestOf([row.key]), row.key, this.#options.price);
+      const record = row.settled ? row.record : this.#recordNow(row.key);
       if (filter.running === true && record.status !== "running") continue;
       left -= 1;
       yield record;
     }
+  }
+
+  #recordNow(key: AgentKey): AgentRecord {
+    return withoutChildren(treeOf(this.forestOf([key]), key, this.#options.price));
   }
 
   *#rows(filter: ThreadFilter): Generator<RootRow> {

@@ -1,7 +1,9 @@
+import type { AgentTree } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkOptions, link } from "../core/link.ts";
 import type { ManualLink } from "../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
+import { spentRows } from "../core/stats.ts";
 import type { AgentRow, Facts, RootRow, Store } from "../core/store.ts";
 
 export interface LinkContext extends LinkOptions {
@@ -44,18 +46,20 @@ export function projectStale(store: Store, context: LinkContext, price: Price, o
 export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): readonly AgentKey[] {
   const { forest, facts } = linkThreads(store, threads, context);
   const { versions, scattered } = facts;
+  const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
   store.project({
     versions,
-    roots: forest.roots.map((key) => ({ ...rootRow(forest, key, price), ...(scattered ? { settled: false } : {}) })),
+    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
+    spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
     agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
     problems: forest.problems,
   });
   return [...versions.keys()];
 }
 
-export function rootRow(forest: Forest, key: AgentKey, price: Price): RootRow {
+export function rootRow(forest: Forest, key: AgentKey, tree: AgentTree): RootRow {
   const agent = agentOf(forest, key);
-  const record = withoutChildren(treeOf(forest, key, price));
+  const record = withoutChildren(tree);
   const unsettled = ["running", "pendingInit"] as const;
   return {
     key,

@@ -8,6 +8,7 @@ import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
 import { search } from "./commands/search.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
+import { type StatsOptions, stats } from "./commands/stats.ts";
 import { tree } from "./commands/tree.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
@@ -62,6 +63,12 @@ export function buildProgram(): Command {
     .argument("<words...>", "all of them must occur; the last may be unfinished")
     .option("--limit <n>", "how many", "20")
     .action((words: string[], options: { limit: string }, command: Command) => search(open(command), words, options));
+  common(program.command("stats"))
+    .description("tokens, cost, time and outcome by day, model, agent type, project and kind of task")
+    .option("--by <what>", "only by this: day, model, type, project, template, status, provider")
+    .option("--since <time>", "only what was spent since then: 2h, 3d, 1w, or a date")
+    .option("--limit <n>", "how many lines each", "10")
+    .action((options: StatsOptions, command: Command) => stats(open(command), options));
   common(program.command("why"))
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)

@@ -2,6 +2,7 @@ import type { AgentRecord } from "./agent.ts";
 import type { AgentKey, RecordKey } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
+import type { SpentRow } from "./stats.ts";
 
 /** How far one file was read, and what it takes to go on from there. */
 export interface FileState {
@@ -60,6 +61,8 @@ export interface Projection {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly roots: readonly RootRow[];
   readonly agents: readonly AgentRow[];
+  /** By the root of the tree that spent it. */
+  readonly spent: ReadonlyMap<AgentKey, readonly SpentRow[]>;
   readonly problems: readonly Problem[];
 }
 
@@ -133,6 +136,8 @@ export interface Store {
   roots(filter: RootFilter): readonly RootRow[];
   /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */
   named(id: string, under: readonly string[]): readonly AgentRow[];
+  /** What was spent by agents of threads below these roots, on this day (in UTC) and later. */
+  spent(under: readonly string[], since: string | null): readonly SpentRow[];
   /** Where all these words were said (the last one may be unfinished), best first; copies of one record count once. */
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[];
   problems(examples: number): readonly ProblemCount[];

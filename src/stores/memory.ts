@@ -1,6 +1,7 @@
 import { type AgentKey, threadOf } from "../core/ids.ts";
 import { crossKeys, type Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
+import type { SpentRow } from "../core/stats.ts";
 import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, RootFilter, RootRow, SaidText, SearchHit, Store } from "../core/store.ts";
 import { asItStands, continues, wordsOf } from "./consistency.ts";
 
@@ -17,6 +18,7 @@ interface ThreadRow {
   roots: RootRow[];
   agents: AgentRow[];
   problems: Problem[];
+  spent: readonly SpentRow[];
 }
 
 /** Forgets everything when the process ends. For tests, and where nothing may be written. */
@@ -51,7 +53,7 @@ export class MemoryStore implements Store {
   }
 
   #thread(key: AgentKey): ThreadRow {
-    const known = this.#threads.get(key) ?? { version: 0, projected: 0, roots: [], agents: [], problems: [] };
+    const known = this.#threads.get(key) ?? { version: 0, projected: 0, roots: [], agents: [], problems: [], spent: [] };
     this.#threads.set(key, known);
     return known;
   }
@@ -90,11 +92,12 @@ export class MemoryStore implements Store {
     };
   }
 
-  project({ versions, roots, agents, problems }: Parameters<Store["project"]>[0]): void {
-    for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [] });
+  project({ versions, roots, agents, spent, problems }: Parameters<Store["project"]>[0]): void {
+    for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
     const first = versions.keys().next().value;
     if (first !== undefined) Object.assign(this.#thread(first), { problems });
     for (const root of roots) this.#thread(threadOf(root.key)).roots.push(root);
+    for (const [root, rows] of spent) this.#thread(threadOf(root)).spent = rows;
     for (const agent of agents) this.#thread(threadOf(agent.key)).agents.push(agent);
   }
 
@@ -120,6 +123,12 @@ export class MemoryStore implements Store {
       .flatMap((t) => t.agents)
       .filter((a) => fits(a.sessionId) || fits(a.agentId))
       .sort((a, b) => (a.uri < b.uri ? -1 : 1));
+  }
+
+  spent(under: readonly string[], since: string | null): readonly SpentRow[] {
+    return this.#visible(under)
+      .flatMap((t) => t.spent)
+      .filter((row) => since === null || (row.day ?? "") >= since);
   }
 
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/agent.ts";
 import { type AgentKey, agentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { Fact, Observation } from "../../src/core/observation.ts";
+import type { SpentRow } from "../../src/core/stats.ts";
 import type { FileBatch, FileState, RootRow, SaidText, Store } from "../../src/core/store.ts";
+import { NO_USAGE } from "../../src/core/usage.ts";
 
 const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
 const UNDER = ["/root"];
@@ -65,6 +67,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         versions: store.facts(threads, UNDER).versions,
         roots: rows,
         agents: rows.map((r) => ({ key: r.key, uri: r.record.uri, sessionId: r.key.slice(4), agentId: null })),
+        spent: new Map(),
         problems: [],
       });
 
@@ -167,7 +170,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
       const { versions } = store.facts([A], UNDER);
       store.commit([batch({ ...first, offset: 20, size: 20 }, [said(A, "/root/a:2", "r2")], first)]);
-      store.project({ versions, roots: [root(A, 1)], agents: [], problems: [] });
+      store.project({ versions, roots: [root(A, 1)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([A]);
     });
 
@@ -223,6 +226,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
           { key: A, uri: "toy://aaaaaaaa", sessionId: "aaaaaaaa", agentId: null },
           { key: child, uri: "toy://aaaaaaaa/Child%1", sessionId: "aaaaaaaa", agentId: "Child%1" },
         ],
+        spent: new Map(),
         problems: [],
       });
       expect(store.named("AAAA", UNDER).map((r) => r.key)).toEqual([A, child]);
@@ -230,16 +234,40 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.named("childx", UNDER)).toEqual([]);
     });
 
+    it("gives what was spent, by whom it was asked for, and forgets it when it is worked out anew", () => {
+      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")])]);
+      const row = (day: string): SpentRow => ({
+        day,
+        provider: "toy",
+        model: null,
+        type: null,
+        project: null,
+        template: null,
+        status: "completed",
+        agents: 1,
+        durationMs: 1,
+        usage: NO_USAGE,
+      });
+      const spend = (...days: string[]) =>
+        store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map([[A, days.map(row)]]), problems: [] });
+      spend("2026-01-01", "2026-01-02");
+      expect(store.spent(UNDER, null)).toEqual([row("2026-01-01"), row("2026-01-02")]);
+      expect(store.spent(UNDER, "2026-01-02")).toEqual([row("2026-01-02")]);
+      expect(store.spent(["/else"], null)).toEqual([]);
+      spend();
+      expect(store.spent(UNDER, null)).toEqual([]);
+    });
+
     it("counts problems of files and of threads, with examples", () => {
       const trouble = { code: "line-not-json", where: "/root/a:1", detail: "x" } as const;
       store.commit([{ ...batch(state("/root/a"), [said(A, "/root/a:2", "r1")]), problems: [trouble, { ...trouble, where: "/root/a:3" }] }]);
       const conflict = { code: "parent-conflict", where: A, detail: "y" } as const;
-      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], problems: [conflict] });
+      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [conflict] });
       expect(store.problems(1)).toEqual([
         { code: "line-not-json", count: 2, examples: [trouble] },
         { code: "parent-conflict", count: 1, examples: [conflict] },
       ]);
-      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], problems: [] });
+      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
       expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
     });
 

@@ -9,6 +9,7 @@ import type { Context } from "../context.ts";
 import { ago, count, money } from "../render/format.ts";
 import { type Column, table } from "../render/table.ts";
 import { labelOf, statusCell } from "../render/tree.ts";
+import { sinceOf } from "../since.ts";
 import type { Terminal } from "../terminal.ts";
 import { wholeNumber } from "../whole-number.ts";
 
@@ -62,8 +63,6 @@ export function renderThreads(records: readonly AgentRecord[], { width, colors }
   return table(COLUMNS, rows, width, colors.dim).join("\n");
 }
 
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
-
 function filterOf(options: LsOptions, now: number): ThreadFilter {
   const limit = wholeNumber("--limit", options.limit, "threads");
   if (options.provider !== undefined && !PROVIDER_NAMES.includes(options.provider))
@@ -75,13 +74,4 @@ function filterOf(options: LsOptions, now: number): ThreadFilter {
     ...(options.since === undefined ? {} : { since: sinceOf(options.since, now) }),
     ...(options.running === true ? { running: true } : {}),
   };
-}
-
-/** `2h`, `3d`, or a date. */
-function sinceOf(words: string, now: number): number {
-  const [, number, unit] = /^(\d+)([mhdw])$/.exec(words) ?? [];
-  if (number !== undefined && unit !== undefined) return now - Number(number) * (UNITS[unit] ?? 0);
-  const at = Date.parse(words);
-  if (Number.isNaN(at)) throw new Failure("usage", `--since ${words}: not a time`, ["write 30m, 2h, 3d, 1w, or a date such as 2026-11-15"]);
-  return at;
 }

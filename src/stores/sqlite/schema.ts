@@ -21,9 +21,9 @@ export const MIGRATIONS: readonly string[] = [
      UNIQUE (owner, path)
    ) STRICT;
 
-   -- Facts as they were observed, packed: they are only ever read together.
+   -- Facts as they were observed, packed: they are only ever read together. An id is never used again, so that readers may remember what stands behind it.
    CREATE TABLE chunk (
-     id INTEGER PRIMARY KEY,
+     id INTEGER PRIMARY KEY AUTOINCREMENT,
      file INTEGER NOT NULL,
      facts BLOB NOT NULL
    ) STRICT;
@@ -76,6 +76,14 @@ export const MIGRATIONS: readonly string[] = [
      record TEXT NOT NULL
    ) STRICT;
    CREATE INDEX root_newest ON root (last_activity DESC, key);
+
+   -- What an agent spent, by day and model; summed up by whoever asks.
+   CREATE TABLE spent (
+     thread INTEGER NOT NULL,
+     day TEXT,
+     row TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX spent_of_thread ON spent (thread);
 
    CREATE TABLE agent (
      id INTEGER PRIMARY KEY,

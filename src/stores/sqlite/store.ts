@@ -5,6 +5,7 @@ import type { AgentRecord } from "../../core/agent.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
+import type { SpentRow } from "../../core/stats.ts";
 import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
 import { asItStands, continues, wordsOf } from "../consistency.ts";
 import { loadSqlite } from "./load.ts";
@@ -41,7 +42,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   return new SqliteStore(db);
 }
 
-const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "agent", "speaker", "said", "words", "note"];
+const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "spent", "agent", "speaker", "said", "words", "note"];
 
 function forgetOtherReader(db: DatabaseSync, reader: string) {
   const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
@@ -283,7 +284,7 @@ class SqliteStore implements Store {
     return facts;
   }
 
-  project({ versions, roots, agents, problems }: Projection): void {
+  project({ versions, roots, agents, spent, problems }: Projection): void {
     this.#write(() => {
       const ids = new Map<AgentKey, number>();
       const idOf = (key: AgentKey) =>
@@ -292,7 +293,7 @@ class SqliteStore implements Store {
         const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
         if (row === undefined) continue;
         ids.set(key, Number(row.id));
-        for (const table of ["root", "agent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+        for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
       }
       for (const r of roots)
         this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
@@ -307,6 +308,8 @@ class SqliteStore implements Store {
         );
       for (const a of agents)
         this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+      for (const [root, rows] of spent)
+        for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
       const [first] = ids.values();
       for (const p of problems)
         this.#sql("INSERT INTO problem (thread, code, place, detail) VALUES (?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail);
@@ -330,6 +333,12 @@ class SqliteStore implements Store {
       internals: Number(row.internals),
       record: JSON.parse(row.record as string) as AgentRecord,
     }));
+  }
+
+  spent(under: readonly string[], since: string | null): readonly SpentRow[] {
+    return this.#sql(`SELECT row FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR day >= ?2) ORDER BY rowid`)
+      .all(JSON.stringify(under), since)
+      .map((row) => JSON.parse(row.row as string) as SpentRow);
   }
 
   named(id: string, under: readonly string[]): readonly AgentRow[] {
