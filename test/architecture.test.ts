@@ -8,7 +8,8 @@ import { importsOf, isTest, type SourceText, sourceFiles, withoutComments, witho
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   providers: ["core"],
-  transports: ["core", "node"],
+  // Packages: the operating system's own watchers, which nobody should write again.
+  transports: ["core", "node", "package"],
   stores: ["core", "node", "package"],
   exporters: ["core", "node"],
   app: ["core", "providers", "transports", "stores", "exporters", "node", "package"],
