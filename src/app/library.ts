@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "../core/agent.ts";
-import { type AgentKey, threadOf } from "../core/ids.ts";
+import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import type { Forest } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
@@ -116,9 +116,18 @@ export class Library {
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price } = this.#options;
     const providerOf = (root: string) => this.roots.find((r) => r.path === root)?.provider;
-    this.grown = await sync(store, { files, providerOf }, known, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
     this.#manual = await manualLinks(env);
-    const told = projectStale(store, this.#context(), price, onProgress);
+    const told = new Set<AgentKey>();
+    const project = (later?: (thread: AgentKey) => boolean) => {
+      for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
+    };
+    this.grown = await sync(store, { files, providerOf }, known, {
+      counts: this.counts,
+      ...(onProgress === undefined ? {} : { onProgress }),
+      // The file being read names its thread; that one is not complete yet.
+      onWritten: (reading) => project((thread) => reading?.includes(partsOf(thread).thread) ?? false),
+    });
+    project();
     this.#followManual();
     return told;
   }

@@ -32,9 +32,15 @@ export function linkThreads(store: Store, threads: readonly AgentKey[], context:
   return { forest: link(facts.observations, context), facts };
 }
 
-/** Works out anew whatever was told something since it was last worked out. */
-export function projectStale(store: Store, context: LinkContext, price: Price, onProgress?: (done: number, all: number) => void): ReadonlySet<AgentKey> {
-  const stale = store.stale();
+/** Works out anew whatever was told something since it was last worked out; `later` names what is better left for now. */
+export function projectStale(
+  store: Store,
+  context: LinkContext,
+  price: Price,
+  onProgress?: (done: number, all: number) => void,
+  later: (thread: AgentKey) => boolean = () => false,
+): ReadonlySet<AgentKey> {
+  const stale = store.stale().filter((thread) => !later(thread));
   const done = new Set<AgentKey>();
   for (const thread of stale) {
     if (!done.has(thread)) for (const key of projectThreads(store, [thread], context, price)) done.add(key);

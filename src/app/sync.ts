@@ -8,6 +8,8 @@ import { saidIn } from "./said.ts";
 
 export interface SyncOptions {
   readonly counts: ReadCounts;
+  /** Called after every write, with the file that is being read: what is complete by now can be worked out while it is at hand. */
+  readonly onWritten?: (reading: string | null) => void;
   readonly onProgress?: (done: number, all: number) => void;
 }
 
@@ -24,7 +26,9 @@ export interface Looked {
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
 export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
   const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
-  const writer = new Writer(store);
+  // A thread's files lie side by side in this order: its transcript, then its folder.
+  changed.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const writer = new Writer(store, options.onWritten);
   let done = 0;
   for (const found of changed) {
     try {
@@ -49,15 +53,19 @@ class Writer {
   readonly #store: Store;
   #waiting: FileBatch[] = [];
   #bytes = 0;
+  readonly #onWritten: SyncOptions["onWritten"];
 
-  constructor(store: Store) {
+  constructor(store: Store, onWritten: SyncOptions["onWritten"]) {
     this.#store = store;
+    this.#onWritten = onWritten;
   }
 
   add(batch: FileBatch): void {
     this.#waiting.push(batch);
     this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
-    if (this.#bytes >= BATCH_BYTES || this.#waiting.length >= BATCH_FILES) this.flush();
+    if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
+    this.flush();
+    this.#onWritten?.(batch.after.path);
   }
 
   flush(): void {

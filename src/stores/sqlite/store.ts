@@ -82,6 +82,8 @@ class SqliteStore implements Store {
       this.#db.exec("ROLLBACK");
       // Numbers given out on the way are void.
       this.#speakers.clear();
+      this.#unpacked.clear();
+      this.#unpackedFacts = 0;
       throw error;
     }
   }
@@ -157,7 +159,9 @@ class SqliteStore implements Store {
     const many = chunks.length >= MANY_CHUNKS;
     const all = many ? [...chunks.flatMap((row) => unpack(row.facts as Uint8Array, path)), ...observations] : observations;
     if (many) this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
-    this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
+    const { lastInsertRowid } = this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
+    // What was just told is what will be linked next.
+    this.#remember(Number(lastInsertRowid), all);
   }
 
   #addText(file: number, { speaker, at, record, line, offset, text }: SaidText) {
@@ -274,6 +278,11 @@ class SqliteStore implements Store {
     const known = this.#unpacked.get(id);
     if (known !== undefined) return known;
     const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
+    this.#remember(id, facts);
+    return facts;
+  }
+
+  #remember(id: number, facts: readonly Observation[]) {
     this.#unpacked.set(id, facts);
     this.#unpackedFacts += facts.length;
     for (const [oldest, list] of this.#unpacked) {
@@ -281,7 +290,6 @@ class SqliteStore implements Store {
       this.#unpacked.delete(oldest);
       this.#unpackedFacts -= list.length;
     }
-    return facts;
   }
 
   project({ versions, roots, agents, spent, problems }: Projection): void {
