@@ -1,5 +1,5 @@
 /** What a command loads before it can begin. Modules are counted, not milliseconds. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -42,6 +42,12 @@ describe("of the packages that are slow to load,", () => {
     [["latest"], [PRICES, SQLITE, YAML]],
   ])("retinue %j loads %j where everything is indexed", async (args, expected) => {
     expect(await heavyOnesOf(args, { RETINUE_HOME: indexed })).toEqual(expected);
+  });
+
+  it("a settings file needs YAML", async () => {
+    const file = join(scratch, "settings.yaml");
+    writeFileSync(file, "roots: {}\n");
+    expect(await heavyOnesOf(["why", "latest"], { RETINUE_HOME: indexed, RETINUE_CONFIG: file })).toEqual([SQLITE, YAML]);
   });
 
   it("a first look needs the prices, since it works out what everything cost", async () => {

@@ -29,13 +29,16 @@ export interface Discovery {
   readonly problems: readonly Problem[];
 }
 
+/** Folders to look in instead of those that the environment names, by provider. */
+export type OtherRoots = ReadonlyMap<string, readonly string[]>;
+
 /** Walks all providers' folders and looks at every file of theirs, without opening any. */
-export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS): Promise<Discovery> {
+export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
   const files = new Map<string, Found>();
   const roots: RootSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
-  for (const { provider, root } of rootsOf(env, providers)) {
+  for (const { provider, root } of rootsOf(env, providers, others)) {
     const mine: Found[] = [];
     for await (const path of walk(root, provider.folders, unreadable)) {
       const stream = provider.stream(path);
@@ -61,6 +64,9 @@ export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<
   return null;
 }
 
-function rootsOf(env: Env, providers: readonly Provider[]) {
-  return providers.flatMap((provider) => [...new Set(provider.roots(env, userHome(env)))].map((root) => ({ provider, root })));
+function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
+  return providers.flatMap((provider) => {
+    const roots = others.get(provider.name) ?? provider.roots(env, userHome(env));
+    return [...new Set(roots)].map((root) => ({ provider, root }));
+  });
 }

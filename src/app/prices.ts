@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import type { ModelCall } from "../core/gather.ts";
 import type { Price } from "../core/record.ts";
 import { PROVIDERS } from "../providers/index.ts";
+import type { OwnPrice } from "./settings-table.ts";
 
 type PriceList = typeof import("@pydantic/genai-prices");
 let loaded: PriceList | undefined;
@@ -10,6 +11,26 @@ let loaded: PriceList | undefined;
 function priceList(): PriceList {
   loaded ??= createRequire(import.meta.url)("@pydantic/genai-prices") as PriceList;
   return loaded;
+}
+
+/** What a call cost by the user's own prices, else by the public ones. */
+export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
+  return (call, provider) => {
+    const price = own.get(call.model);
+    return price === undefined ? listPrice(call, provider) : ownPrice(price, call);
+  };
+}
+
+function ownPrice(price: OwnPrice, { tokens }: ModelCall): number {
+  const shortWrites = tokens.cacheWriteTokens - tokens.cacheWrite1hTokens;
+  return (
+    (tokens.inputTokens * price.input +
+      tokens.outputTokens * price.output +
+      tokens.cacheReadTokens * price.cache_read +
+      shortWrites * price.cache_write +
+      tokens.cacheWrite1hTokens * price.cache_write_1h) /
+    1e6
+  );
 }
 
 /** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them. */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { Failure } from "../app/failure.ts";
+import { nearest } from "../core/nearest.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
 import { link, unlink } from "./commands/links.ts";
@@ -11,7 +12,7 @@ import { type ShowOptions, show } from "./commands/show.ts";
 import { tree } from "./commands/tree.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
-import { nearest } from "./nearest.ts";
+import { settingsHelp } from "./settings-help.ts";
 
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
 
@@ -26,6 +27,7 @@ export function buildProgram(): Command {
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
+    .addHelpText("after", () => `\n${settingsHelp(process.env, process.stdout.columns)}`)
     .allowExcessArguments(false)
     .showHelpAfterError(false)
     .action((uri: string | undefined, options: ShowOptions) => {

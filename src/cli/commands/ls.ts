@@ -4,6 +4,7 @@ import type { Library, ThreadFilter } from "../../app/library.ts";
 import { PROVIDER_NAMES } from "../../app/machine.ts";
 import { searched } from "../../app/resolve.ts";
 import type { AgentRecord } from "../../core/agent.ts";
+import { parseDuration } from "../../core/duration.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
 import { ago, count, money } from "../render/format.ts";
@@ -62,8 +63,6 @@ export function renderThreads(records: readonly AgentRecord[], { width, colors }
   return table(COLUMNS, rows, width, colors.dim).join("\n");
 }
 
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
-
 function filterOf(options: LsOptions, now: number): ThreadFilter {
   const limit = wholeNumber("--limit", options.limit, "threads");
   if (options.provider !== undefined && !PROVIDER_NAMES.includes(options.provider))
@@ -79,8 +78,8 @@ function filterOf(options: LsOptions, now: number): ThreadFilter {
 
 /** `2h`, `3d`, or a date. */
 function sinceOf(words: string, now: number): number {
-  const [, number, unit] = /^(\d+)([mhdw])$/.exec(words) ?? [];
-  if (number !== undefined && unit !== undefined) return now - Number(number) * (UNITS[unit] ?? 0);
+  const span = parseDuration(words);
+  if (span !== null) return now - span;
   const at = Date.parse(words);
   if (Number.isNaN(at)) throw new Failure("usage", `--since ${words}: not a time`, ["write 30m, 2h, 3d, 1w, or a date such as 2026-11-15"]);
   return at;
