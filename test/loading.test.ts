@@ -25,6 +25,7 @@ describe("of the packages that are slow to load,", () => {
     [["--version"], []],
     [["--help"], []],
     [["tree", "--help"], []],
+    [["completions", "bash"], []],
     [["why", "latest"], [SQLITE]],
     [["events", "latest"], [SQLITE]],
     [["search", "deeper"], [SQLITE]],

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import { Failure } from "../app/failure.ts";
+import { PROVIDER_NAMES } from "../app/machine.ts";
 import { nearest } from "../core/nearest.ts";
+import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
 import { link, unlink } from "./commands/links.ts";
@@ -42,7 +44,7 @@ export function buildProgram(): Command {
 
   common(program.command("ls"))
     .description("recent top-level threads: status, agents, tokens, cost, title")
-    .option("--provider <name>", "only this product's")
+    .addOption(new Option("--provider <name>", "only this product's").choices(PROVIDER_NAMES))
     .option("--cwd <folder>", "only threads that worked in this folder or below")
     .option("--since <time>", "only threads active since then: 30m, 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many", "20")
@@ -80,6 +82,11 @@ export function buildProgram(): Command {
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));
+  common(program.command("completions"))
+    .description("what your shell needs to complete commands and options")
+    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
+    .addHelpText("after", COMPLETIONS_HELP)
+    .action((shell: (typeof SHELLS)[number], _: object, command: Command) => completions(open(command), program, shell));
   return program;
 }
 
