@@ -45,6 +45,11 @@ describe("of the packages that are slow to load,", () => {
     expect(await heavyOnesOf(args, { RETINUE_HOME: indexed })).toEqual(expected);
   });
 
+  it("an import loads none", async () => {
+    const file = join(HOME, ".claude/projects/-home-dev-trial-runs-c-nested-repo/cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9.jsonl");
+    expect(await heavyOnesOf(["import", file, "--quiet"], { RETINUE_HOME: join(scratch, "imports") })).toEqual([]);
+  });
+
   it("a settings file needs YAML", async () => {
     const file = join(scratch, "settings.yaml");
     writeFileSync(file, "roots: {}\n");

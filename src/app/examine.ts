@@ -14,6 +14,8 @@ export interface Examination {
     readonly provider: string;
     readonly product: string;
     readonly path: string;
+    /** Copied here by `retinue import`. */
+    readonly imported: boolean;
     readonly exists: boolean;
     readonly files: number;
     readonly bytes: number;

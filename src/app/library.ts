@@ -119,8 +119,8 @@ export class Library {
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price } = this.#options;
-    const providerOf = (root: string) => this.roots.find((r) => r.path === root)?.provider;
-    this.grown = await sync(store, { files, providerOf }, known, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
+    const rootOf = (path: string) => this.roots.find((r) => r.path === path);
+    this.grown = await sync(store, { files, rootOf }, known, { counts: this.counts, ...(onProgress === undefined ? {} : { onProgress }) });
     this.#manual = await manualLinks(env);
     this.#followBasis();
     const told = projectStale(store, this.#context(), price, onProgress);

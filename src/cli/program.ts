@@ -6,6 +6,7 @@ import { nearest } from "../core/nearest.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
+import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
@@ -79,6 +80,11 @@ export function buildProgram(): Command {
     .description("take a manual link back")
     .argument("<child>", URI)
     .action((child: string, _: object, command: Command) => unlink(open(command), child));
+  common(program.command("import"))
+    .description("take in a transcript from elsewhere, with its agents; it is then found like any other")
+    .argument("<file>", "the transcript of a session, or of one agent")
+    .option("--replace", "even if another one of the same session is here already")
+    .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));
