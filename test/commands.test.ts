@@ -56,7 +56,7 @@ describe("wrong words exit with 2: one line says what is wrong, one what would b
     ["a mistyped command", ["tre"], /neither a command nor a URI/, /did you mean: retinue tree/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
     ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /whole number/],
-    ["an unknown provider", ["ls", "--provider", "nobody"], /no such provider/, /claude/],
+    ["an unknown provider", ["ls", "--provider", "nobody"], /Allowed choices are .*claude/, /usage: retinue ls/],
     ["a time that is none", ["ls", "--since", "soon"], /not a time/, /2h/],
   ])("%s", async (_what, args, wrong, right) => {
     const { code, stdout, stderr } = await retinue(NESTED, args);

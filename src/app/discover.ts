@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Problem } from "../core/problem.ts";
-import type { Provider, Stream } from "../core/provider.ts";
+import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { type FileStamp, stampOf, walk } from "../transports/files.ts";
-import { type Env, userHome } from "./home.ts";
+import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -13,11 +13,14 @@ export interface Found {
   readonly root: string;
   readonly path: string;
   readonly stamp: FileStamp;
+  /** Copied here from elsewhere. */
+  readonly imported: boolean;
 }
 
 export interface RootSeen {
   readonly provider: Provider;
   readonly path: string;
+  readonly imported: boolean;
   readonly exists: boolean;
   readonly files: number;
   readonly bytes: number;
@@ -29,38 +32,52 @@ export interface Discovery {
   readonly problems: readonly Problem[];
 }
 
+/** Folders to look in instead of those that the environment names, by provider. */
+export type OtherRoots = ReadonlyMap<string, readonly string[]>;
+
 /** Walks all providers' folders and looks at every file of theirs, without opening any. */
-export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS): Promise<Discovery> {
+export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
   const files = new Map<string, Found>();
   const roots: RootSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
-  for (const { provider, root } of rootsOf(env, providers)) {
+  for (const { provider, root, imported } of rootsOf(env, providers, others)) {
     const mine: Found[] = [];
     for await (const path of walk(root, provider.folders, unreadable)) {
       const stream = provider.stream(path);
       if (stream === null) continue;
       const full = join(root, path);
       const stamp = await stampOf(full).catch((error: Error) => unreadable(full, error));
-      if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp });
+      if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp, imported });
     }
     for (const found of mine) files.set(found.path, found);
-    roots.push({ provider, path: root, exists: existsSync(root), files: mine.length, bytes: mine.reduce((sum, f) => sum + f.stamp.size, 0) });
+    roots.push({ provider, path: root, imported, exists: existsSync(root), files: mine.length, bytes: mine.reduce((sum, f) => sum + f.stamp.size, 0) });
   }
   return { roots, files, problems };
 }
 
 /** One file, if it is there and some provider's. */
 export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
-  for (const { provider, path: root } of roots) {
+  for (const { provider, path: root, imported } of roots) {
     const stream = path.startsWith(`${root}/`) ? provider.stream(path.slice(root.length + 1).replaceAll("\\", "/")) : null;
     // It may be gone again already; that is what is being asked.
     const stamp = stream === null ? null : await stampOf(path).catch(() => null);
-    if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp };
+    if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp, imported };
   }
   return null;
 }
 
-function rootsOf(env: Env, providers: readonly Provider[]) {
-  return providers.flatMap((provider) => [...new Set(provider.roots(env, userHome(env)))].map((root) => ({ provider, root })));
+function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
+  return providers.flatMap((provider) => {
+    const roots = others.get(provider.name) ?? provider.roots(env, userHome(env));
+    const imported = importedRoot(env, provider.name);
+    return [
+      ...[...new Set(roots)].map((root) => ({ provider, root, imported: false })),
+      ...(existsSync(imported) ? [{ provider, root: imported, imported: true }] : []),
+    ];
+  });
 }
+
+/** A file as its parser gets it. When a copy was made says nothing about what stands in it. */
+export const asSource = ({ path, stamp, imported }: Found): SourceFile =>
+  imported ? { path, bytes: stamp.size, bornMs: null, isForeign: true } : { path, bytes: stamp.size, bornMs: stamp.bornMs };

@@ -4,6 +4,7 @@ import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
 import { type LinePosition, noReads, readLines } from "../transports/files.ts";
+import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
 
@@ -19,6 +20,7 @@ export class EventReader {
   readonly #toolNames = new Map<CallKey, string | null>();
   readonly #shown = new Set<RecordKey>();
   readonly #told = new Map<string, string>();
+  readonly #tellers = new Map<RecordKey, string>();
   readonly #counters = new Map<string, number>();
 
   constructor(library: Library) {
@@ -29,12 +31,28 @@ export class EventReader {
     const wanted = new Set(keys);
     const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
     const events: Unnumbered[] = [];
-    for (const path of paths)
-      for await (const draft of this.#newIn(path)) if (wanted.has(draft.speaker) && isOwn(forest, draft)) events.push(this.#spoken(forest, draft));
+    for (const path of this.#localFirst(paths)) {
+      for await (const draft of this.#newIn(path))
+        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft)) events.push(this.#spoken(forest, draft));
+    }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
     return events.sort(inOrder).map(({ time: _, ...event }) => this.#numbered(event));
+  }
+
+  /** An event is named by its place, and that must not change because somebody imports a copy. */
+  #localFirst(paths: Iterable<string>): string[] {
+    const imported = (path: string) => Number(this.#library.source(path)?.imported === true);
+    return [...paths].sort((a, b) => imported(a) - imported(b));
+  }
+
+  /** The same file may be in several roots, here and imported: each record is told from one of them. */
+  #isFirstTeller({ keys: [record], path }: Placed): boolean {
+    if (record === undefined) return true;
+    const teller = this.#tellers.get(record) ?? path;
+    this.#tellers.set(record, teller);
+    return teller === path;
   }
 
   /** A spawn is told once, a status when it is another one than before. */
@@ -48,7 +66,7 @@ export class EventReader {
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
     if (source === undefined || source.stream.shape !== "lines") return;
-    const file = this.#files.get(path) ?? { parser: source.stream.open({ path, bytes: source.stamp.size }), position: { offset: 0, lines: 0 } };
+    const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
     for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
       for (const line of lines) {

@@ -3,15 +3,19 @@ import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core
 import { type Env, retinueHome } from "./home.ts";
 import { indexPath } from "./index-file.ts";
 import { keptPath, type Library } from "./library.ts";
+import type { SetKey, SettingsFile } from "./settings.ts";
 
 export interface Examination {
   readonly home: string;
+  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly SetKey[] };
   readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
   readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
   readonly roots: readonly {
     readonly provider: string;
     readonly product: string;
     readonly path: string;
+    /** Copied here by `retinue import`. */
+    readonly imported: boolean;
     readonly exists: boolean;
     readonly files: number;
     readonly bytes: number;
@@ -35,12 +39,13 @@ const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
 /** What was found where, and what could not be read and why. */
-export function examine(library: Library, env: Env): Examination {
+export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
   const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
   return {
     home: retinueHome(env),
+    settings: { path, exists, set },
     kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.files().size },
     roots: library.roots.map(({ provider, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),

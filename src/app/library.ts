@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import type { Forest } from "../core/link.ts";
+import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
@@ -12,7 +12,7 @@ import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { type Discovery, discover, type Found, lookAt, type RootSeen } from "./discover.ts";
+import { type Discovery, discover, type Found, lookAt, type OtherRoots, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
@@ -25,6 +25,10 @@ export interface LibraryOptions {
   readonly providers?: readonly Provider[];
   readonly now?: () => number;
   readonly liveness?: Liveness;
+  readonly roots?: OtherRoots;
+  readonly staleAfterMs?: number;
+  /** What else than records the results follow from, such as own prices, in words. Where it changes, everything is worked out anew; nothing is read again. */
+  readonly basis?: string;
   /** Told how far the reading is: files done, of how many. */
   readonly onProgress?: (done: number, all: number) => void;
 }
@@ -84,8 +88,8 @@ export class Library {
 
   /** Reads what is new on disk and works out what follows from it. */
   async refresh(): Promise<void> {
-    const { env, store, providers } = this.#options;
-    this.#discovery = await discover(env, providers);
+    const { env, store, providers, roots } = this.#options;
+    this.#discovery = await discover(env, providers, roots);
     const known = store.files();
     const under = new Set(this.under);
     const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.path)).map((f) => [f.path, null] as const);
@@ -115,13 +119,14 @@ export class Library {
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price } = this.#options;
-    const providerOf = (root: string) => this.roots.find((r) => r.path === root)?.provider;
+    const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     this.#manual = await manualLinks(env);
+    this.#followBasis();
     const told = new Set<AgentKey>();
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
     };
-    this.grown = await sync(store, { files, providerOf }, known, {
+    this.grown = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       ...(onProgress === undefined ? {} : { onProgress }),
       // The file being read names its thread; that one is not complete yet.
@@ -140,7 +145,15 @@ export class Library {
   }
 
   #context(): LinkContext {
-    return { now: this.now(), liveness: this.#options.liveness ?? processLiveness, manual: this.#manual, under: this.under };
+    const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
+    return { now: this.now(), liveness, staleAfterMs, manual: this.#manual, under: this.under };
+  }
+
+  #followBasis() {
+    const { store, basis = "" } = this.#options;
+    if ((store.note("basis") ?? "") === basis) return;
+    store.invalidate();
+    store.setNote("basis", basis);
   }
 
   /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */

@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import type { EventDraft, EventKind } from "../core/event.ts";
 import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { SearchHit } from "../core/store.ts";
+import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
 
@@ -45,7 +46,7 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   const source = library.source(hit.path);
   const record = source === undefined ? null : await readLineAt(hit.path, hit.offset);
   if (source === undefined || record === null) return null;
-  const drafts = source.stream.open({ path: hit.path, bytes: source.stamp.size }).events(record, hit.line);
+  const drafts = source.stream.open(asSource(source)).events(record, hit.line);
   return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
 }
 

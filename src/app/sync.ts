@@ -1,9 +1,8 @@
 import type { Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
-import type { Provider } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
-import type { Found } from "./discover.ts";
+import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
 
 export interface SyncOptions {
@@ -20,7 +19,7 @@ const BATCH_FILES = 256;
 /** The files looked at, as they lie there now; null for those that are not there. */
 export interface Looked {
   readonly files: ReadonlyMap<string, Found | null>;
-  readonly providerOf: (root: string) => Provider | undefined;
+  readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
@@ -92,7 +91,7 @@ async function isAppended({ path, stamp }: Found, before: FileState, counts: Rea
 
 async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
   const bytes = await readWhole(found.path, counts);
-  const { observations, problems } = found.stream.open({ path: found.path, bytes: bytes.length, bornMs: found.stamp.bornMs }).push(bytes, 0);
+  const { observations, problems } = found.stream.open({ ...asSource(found), bytes: bytes.length }).push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
   return { before, after, observations, problems, texts: [] };
 }
@@ -100,7 +99,7 @@ async function readDocument(found: Found, before: FileState | null, counts: Read
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
   let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
   let last = before;
-  const parser = found.stream.open({ path: found.path, bytes: found.stamp.size, bornMs: found.stamp.bornMs }, goesOn ? state.parser : undefined);
+  const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
   let problems: Problem[] = [];
   let texts: SaidText[] = [];
@@ -160,13 +159,15 @@ function unreadable(found: Found, before: FileState | null, error: Error): FileB
   return { before, after, observations: [], texts: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
 }
 
-/** Files that are gone stay known, and so does what they said, unless it held only while they were there. */
-function* vanished({ files, providerOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+/** Files that are gone stay known, and so does what they said, unless it held only while they were there or we kept them ourselves: then somebody meant it. */
+function* vanished({ files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
   for (const [path, found] of files) {
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
-    const fleeting = providerOf(state.root)?.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
-    const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (fleeting ? 1 : 0) };
+    const root = rootOf(state.root);
+    const fleeting = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
+    const isTakenBack = fleeting || root?.imported === true;
+    const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (isTakenBack ? 1 : 0) };
     yield { before: state, after, observations: [], problems: [], texts: [] };
   }
 }

@@ -1,7 +1,8 @@
 import { openIndex } from "../app/index-file.ts";
 import { Library } from "../app/library.ts";
-import { listPrice } from "../app/prices.ts";
+import { listPrice, pricesWith } from "../app/prices.ts";
 import { checkTarget, resolve } from "../app/resolve.ts";
+import { basisOf, loadSettings, type SettingsFile } from "../app/settings.ts";
 import type { AgentTree } from "../core/agent.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
@@ -21,6 +22,8 @@ export interface Context {
   readonly terminal: Terminal;
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
+  /** Read once, when first asked for: help and the like must work whatever the file holds. */
+  settings(): Promise<SettingsFile>;
   /** Up to date with the disk. */
   library(): Promise<Library>;
   /** The agents that the words name, and the trees they stand in. Bad words are told before anything is read. */
@@ -37,10 +40,26 @@ export interface Sought<Words extends readonly string[]> {
 export function openContext(options: CommonOptions): Context {
   const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true });
   const { env } = process;
+  let loaded: Promise<SettingsFile> | undefined;
+  const settings = () => {
+    loaded ??= loadSettings(env);
+    return loaded;
+  };
+  let price = listPrice;
   const library = async () => {
+    const file = await settings();
+    price = pricesWith(file.values["prices.<model>"]);
     const began = performance.now();
     const store = await openIndex(env, terminal.talk);
-    const found = new Library({ env, store, price: listPrice, ...(terminal.progress === null ? {} : { onProgress: terminal.progress }) });
+    const found = new Library({
+      env,
+      store,
+      price,
+      roots: file.values["roots.<provider>"],
+      staleAfterMs: file.values.stale_after,
+      basis: basisOf(file),
+      ...(terminal.progress === null ? {} : { onProgress: terminal.progress }),
+    });
     await found.refresh();
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
@@ -52,6 +71,7 @@ export function openContext(options: CommonOptions): Context {
     terminal,
     env,
     json: options.json === true,
+    settings,
     library,
     find: async (...uris) => {
       for (const uri of uris) checkTarget(uri);
@@ -60,6 +80,7 @@ export function openContext(options: CommonOptions): Context {
       const forest = found.forestOf(rows.map((row) => row.key));
       return { library: found, forest, agents: rows.map((row) => agentOf(forest, row.key)) as never };
     },
-    treeOf: (forest, key) => treeOf(forest, key, listPrice),
+    // Whoever has a forest has it from the library.
+    treeOf: (forest, key) => treeOf(forest, key, price),
   };
 }

@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import { Failure } from "../app/failure.ts";
+import { PROVIDER_NAMES } from "../app/machine.ts";
+import { nearest } from "../core/nearest.ts";
+import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
+import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
@@ -12,7 +16,7 @@ import { type StatsOptions, stats } from "./commands/stats.ts";
 import { tree } from "./commands/tree.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
-import { nearest } from "./nearest.ts";
+import { settingsHelp } from "./settings-help.ts";
 
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
 
@@ -27,6 +31,7 @@ export function buildProgram(): Command {
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
+    .addHelpText("after", () => `\n${settingsHelp(process.env, process.stdout.columns)}`)
     .allowExcessArguments(false)
     .showHelpAfterError(false)
     .action((uri: string | undefined, options: ShowOptions) => {
@@ -41,7 +46,7 @@ export function buildProgram(): Command {
 
   common(program.command("ls"))
     .description("recent top-level threads: status, agents, tokens, cost, title")
-    .option("--provider <name>", "only this product's")
+    .addOption(new Option("--provider <name>", "only this product's").choices(PROVIDER_NAMES))
     .option("--cwd <folder>", "only threads that worked in this folder or below")
     .option("--since <time>", "only threads active since then: 30m, 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many", "20")
@@ -82,9 +87,19 @@ export function buildProgram(): Command {
     .description("take a manual link back")
     .argument("<child>", URI)
     .action((child: string, _: object, command: Command) => unlink(open(command), child));
+  common(program.command("import"))
+    .description("take in a transcript from elsewhere, with its agents; it is then found like any other")
+    .argument("<file>", "the transcript of a session, or of one agent")
+    .option("--replace", "even if another one of the same session is here already")
+    .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));
+  common(program.command("completions"))
+    .description("what your shell needs to complete commands and options")
+    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
+    .addHelpText("after", COMPLETIONS_HELP)
+    .action((shell: (typeof SHELLS)[number], _: object, command: Command) => completions(open(command), program, shell));
   return program;
 }
 

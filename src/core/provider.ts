@@ -21,6 +21,34 @@ export interface Provider {
   readonly vendor: string;
   /** How its ids look, for a person who mistyped one. */
   readonly idForm: string;
+  /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
+  readonly portable?: Portable;
+}
+
+/** What `retinue import` takes in. */
+export interface Portable {
+  /** What such a file is called and holds, for a person whose file is none. */
+  readonly form: string;
+  /**
+   * What a file is, by its name and its first bytes: all of them, or more than any first record has. Null for what is surely none of ours.
+   * Never throws, whatever the bytes are. What it makes of them are names for files: no `..`, no empty parts.
+   */
+  recognise(name: string, head: Uint8Array): Recognised | null;
+}
+
+export interface Recognised {
+  /** The provider's own ids. */
+  readonly thread: string;
+  /** Null for the thread's own file. */
+  readonly agent: string | null;
+  /** Below a root, with `/`: holds this thread and nothing else. */
+  readonly folder: string;
+  /** Where the file goes in that folder, so that `stream` reads it. */
+  readonly file: string;
+  /** Files and folders beside it that belong to it if they are there, and where they go in the folder. */
+  readonly beside: readonly { readonly name: string; readonly to: string }[];
+  /** Names of files beside it that may be agents of the same thread, which they must say themselves. */
+  readonly parts: RegExp | null;
 }
 
 export interface Stream {
@@ -38,6 +66,8 @@ export interface SourceFile {
   readonly bytes: number;
   /** When it was made, where the file system knows. */
   readonly bornMs?: number | null;
+  /** It was written on another machine: no process of it can be seen from here, and none must be missed. */
+  readonly isForeign?: true;
 }
 
 /**

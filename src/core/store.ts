@@ -126,6 +126,8 @@ export interface Store {
   commit(batches: readonly FileBatch[]): readonly boolean[];
   /** Threads that were told something since they were last projected. */
   stale(): readonly AgentKey[];
+  /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
+  invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */

@@ -62,6 +62,10 @@ export class MemoryStore implements Store {
     return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
   }
 
+  invalidate(): void {
+    for (const thread of this.#threads.values()) thread.projected = 0;
+  }
+
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const holders = new Map<string, Set<AgentKey>>();
     const held = new Map<AgentKey, Set<string>>();

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fileSize, type Line, noReads, readLines, readWhole, walk } from "./files.ts";
+import { continues, fileSize, type Line, noReads, readHead, readLines, readWhole, walk } from "./files.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -128,5 +128,42 @@ describe("files below a folder", () => {
     const counts = noReads();
     expect([await fileSize(path), decode(await readWhole(path, counts))]).toEqual([5, "12345"]);
     expect(counts).toEqual({ files: 1, bytes: 5, lines: 0 });
+  });
+});
+
+describe("the head of a file", () => {
+  it("is all of a small one, and not all of a large one", async () => {
+    const path = join(folder, "file");
+    writeFileSync(path, "abc");
+    expect(decode(await readHead(path))).toBe("abc");
+    writeFileSync(path, "");
+    expect((await readHead(path)).length).toBe(0);
+    writeFileSync(path, Buffer.alloc(9 << 20, 120));
+    expect((await readHead(path)).length).toBe(4 << 20);
+  });
+});
+
+describe("a file continues another", () => {
+  const both = (earlier: string | Uint8Array, later: string | Uint8Array) => {
+    writeFileSync(join(folder, "earlier"), earlier);
+    writeFileSync(join(folder, "later"), later);
+    return continues(join(folder, "earlier"), join(folder, "later"));
+  };
+  it.each([
+    ["", "", true],
+    ["", "a", true],
+    ["a", "a", true],
+    ["ab", "abc", true],
+    ["abc", "ab", false],
+    ["ab", "ac", false],
+    ["a", "", false],
+  ])("%j, %j: %s", async (earlier, later, expected) => {
+    expect(await both(earlier, later)).toBe(expected);
+  });
+  it("is told over more than fits into memory at once", async () => {
+    const large = Buffer.alloc((2 << 20) + 7, 120);
+    const changed = Buffer.from(large);
+    changed[(1 << 20) + 3] = 0;
+    expect([await both(large, Buffer.concat([large, large])), await both(large, changed)]).toEqual([true, false]);
   });
 });

@@ -35,6 +35,36 @@ export async function fileSize(path: string): Promise<number> {
   return (await stat(path)).size;
 }
 
+/** More than any first record is seen to have, and little enough to be read of every file that lies about. */
+const HEAD_BYTES = 4 << 20;
+
+/** The first bytes of a file, or all of them. */
+export async function readHead(path: string): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Does `later` begin with everything that is in `earlier`? */
+export async function continues(earlier: string, later: string): Promise<boolean> {
+  const [a, b] = [await open(earlier), await open(later)];
+  const [left, right] = [Buffer.alloc(1 << 20), Buffer.alloc(1 << 20)];
+  try {
+    for (;;) {
+      const { bytesRead: wanted } = await a.read(left, 0, left.length);
+      if (wanted === 0) return true;
+      for (let got = 0; got < wanted; ) {
+        const { bytesRead } = await b.read(right, got, wanted - got);
+        if (bytesRead === 0) return false;
+        got += bytesRead;
+      }
+      if (left.compare(right, 0, wanted, 0, wanted) !== 0) return false;
+    }
+  } finally {
+    await Promise.all([a.close(), b.close()]);
+  }
+}
+
 export async function readWhole(path: string, counts: ReadCounts): Promise<Uint8Array> {
   const bytes = await readFile(path);
   counts.files += 1;

@@ -1,10 +1,13 @@
 /** What every provider promises, whatever product it reads. Called once for each in providers/index.ts. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { readMachine } from "../../src/app/machine.ts";
+import { importFile } from "../../src/app/import.ts";
+import { type Machine, readMachine } from "../../src/app/machine.ts";
+import type { AgentTree } from "../../src/core/agent.ts";
+import { threadKey } from "../../src/core/ids.ts";
 import { link } from "../../src/core/link.ts";
 import type { Observation } from "../../src/core/observation.ts";
 import type { Findings, Provider } from "../../src/core/provider.ts";
@@ -106,6 +109,34 @@ export function providerContract(provider: Provider, fixtures: string): void {
       expect(machine.roots.map((root) => root.exists)).not.toContain(true);
     });
 
+    it("recognises nothing in junk, and what it does recognise it can read", () => {
+      fc.assert(
+        fc.property(junkRecords(sources), fc.constantFrom("a.jsonl", "agent-a.jsonl", ".jsonl", "", "..", "a/b"), ({ record }, name) => {
+          const found = provider.portable?.recognise(name, record) ?? null;
+          if (found !== null) expect(provider.stream(`${found.folder}/${found.file}`)).not.toBeNull();
+          expect(`${found?.folder}/${found?.file}`).not.toMatch(/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/);
+        }),
+        { numRuns: RUNS },
+      );
+    });
+
+    it("reads a thread that was imported as it read it where it came from", async () => {
+      for (const { name, home, threads } of recordedHomes(provider.name)) {
+        const data = join(tempHome(), "data");
+        const there = await readMachine({ env: { HOME: home, RETINUE_HOME: data }, providers: [provider] });
+        const files = threads.flatMap(({ root }) => threadFile(there, provider, root) ?? []);
+        expect(files, name).toHaveLength(provider.portable === undefined ? 0 : threads.length);
+        for (const path of files) await importFile(path, { env: { RETINUE_HOME: data }, replace: false, providers: [provider] });
+        const here = await readMachine({ env: { HOME: "/nowhere", RETINUE_HOME: data }, providers: [provider], roots: new Map([[provider.name, []]]) });
+        const trees = (machine: Machine) =>
+          threads.map(({ root }) => {
+            const key = machine.forest.agents.get(threadKey(provider.name, root))?.key;
+            return key === undefined ? null : withoutPlaces(treeOf(machine.forest, key, () => 0));
+          });
+        expect(trees(here), name).toEqual(files.length === 0 ? threads.map(() => null) : trees(there));
+      }
+    });
+
     /** A home with one file of the fixtures in it, the last `missing` bytes of which are not written yet. */
     async function grownTo(source: FixtureSource, missing: number) {
       const home = tempHome();
@@ -118,6 +149,17 @@ export function providerContract(provider: Provider, fixtures: string): void {
       return { path, problems: machine.problems.filter((p) => p.code !== "thread-missing"), agents: machine.forest.agents.size };
     }
   });
+}
+
+/** Of the files a thread was read from, the one that can be carried about. */
+function threadFile({ forest }: Machine, provider: Provider, thread: string): string | undefined {
+  const files = forest.agents.get(threadKey(provider.name, thread))?.files ?? [];
+  return files.map(({ path }) => path).find((path) => provider.portable?.recognise(basename(path), readFileSync(path))?.thread === thread);
+}
+
+/** What a copy of the files cannot change: everything but where they are, and what a process tells. */
+function withoutPlaces({ children, records, link: _link, statusReason: _reason, statusSource: _source, ...rest }: AgentTree): unknown {
+  return { ...rest, files: records.length, parentRule: _link?.rule ?? null, children: children.map(withoutPlaces) };
 }
 
 function tempHome(): string {

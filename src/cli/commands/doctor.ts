@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { count, plural } from "../render/format.ts";
 
 export async function doctor(context: Context): Promise<void> {
-  const found = examine(await context.library(), context.env);
+  const found = examine(await context.library(), await context.settings(), context.env);
   context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
 }
 
@@ -24,6 +24,9 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     `  ${plural(found.threads, "thread")} with ${plural(found.agents, "agent")} below them; ${plural(found.internal, "internal transcript")} of the products themselves`,
     ...(versions === "" ? [] : [`  written by ${versions}`]),
     "",
+    colors.bold("Settings"),
+    ...settingsLines(found.settings, colors),
+    "",
     colors.bold("What retinue keeps"),
     `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${count(found.index.bytes)}B`,
     `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
@@ -31,4 +34,13 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     colors.bold("Problems"),
     ...(problems.length === 0 ? ["  none"] : problems),
   ].join("\n");
+}
+
+function settingsLines({ path, exists, set }: Examination["settings"], colors: Context["terminal"]["colors"]): string[] {
+  const keys = (hasEffect: boolean) => set.filter((one) => one.hasEffect === hasEffect).map((one) => one.key);
+  const idle = keys(false);
+  return [
+    `  ${path}  ${exists ? keys(true).join(", ") || "changes nothing" : colors.dim("not there: everything is as it comes")}`,
+    ...(idle.length === 0 ? [] : [colors.yellow(`  without effect in this version: ${idle.join(", ")}`)]),
+  ];
 }

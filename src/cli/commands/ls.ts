@@ -1,7 +1,6 @@
 import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
 import type { Library, ThreadFilter } from "../../app/library.ts";
-import { PROVIDER_NAMES } from "../../app/machine.ts";
 import { searched } from "../../app/resolve.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
@@ -65,8 +64,6 @@ export function renderThreads(records: readonly AgentRecord[], { width, colors }
 
 function filterOf(options: LsOptions, now: number): ThreadFilter {
   const limit = wholeNumber("--limit", options.limit, "threads");
-  if (options.provider !== undefined && !PROVIDER_NAMES.includes(options.provider))
-    throw new Failure("usage", `--provider ${options.provider}: no such provider`, [`known providers: ${PROVIDER_NAMES.join(", ")}`]);
   return {
     limit,
     ...(options.provider === undefined ? {} : { provider: options.provider }),

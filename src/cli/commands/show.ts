@@ -1,6 +1,6 @@
 import { readEvents } from "../../app/events.ts";
 import { explain } from "../../app/why.ts";
-import { withoutChildren } from "../../core/record.ts";
+import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context } from "../context.ts";
 import { frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, threadMarkdown } from "../render/markdown.ts";
@@ -14,15 +14,17 @@ export interface ShowOptions {
 export async function show(context: Context, uri: string, options: ShowOptions): Promise<void> {
   const { library, forest, agents } = await context.find(uri);
   const [agent] = agents;
-  const tree = context.treeOf(forest, agent.key);
   const { out } = context.terminal;
   if (options.head === true) {
+    // A head holds no costs, so that no price has to be looked up.
+    const tree = treeOf(forest, agent.key, () => null);
     const head = headOf(tree, { subagents: true });
-    return out(context.json ? JSON.stringify(head, null, 2) : frontmatter(head));
+    return out(context.json ? JSON.stringify(head, null, 2) : await frontmatter(head));
   }
+  const tree = context.treeOf(forest, agent.key);
   const events = await readEvents(library, forest, [agent.key]);
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
   const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
-  out(`${frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`);
+  out(`${await frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`);
 }

@@ -1,4 +1,3 @@
-import { stringify } from "yaml";
 import type { AgentRecord, AgentTree } from "../../core/agent.ts";
 import { walk } from "./tree.ts";
 
@@ -24,4 +23,8 @@ const subagent = (agent: AgentRecord) => ({
 
 const sourceOf = (agent: AgentRecord) => agent.records[0]?.path ?? null;
 
-export const frontmatter = (head: Record<string, unknown>) => `---\n${stringify(head, { lineWidth: 0 })}---`;
+export async function frontmatter(head: Record<string, unknown>): Promise<string> {
+  // Loaded on demand: no other output is YAML.
+  const { stringify } = await import("yaml");
+  return `---\n${stringify(head, { lineWidth: 0 })}---`;
+}

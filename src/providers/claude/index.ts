@@ -2,6 +2,7 @@ import type { Provider, SourceFile, Stream } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
+import { portable } from "./portable.ts";
 import { Transcript } from "./transcript.ts";
 
 /** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
@@ -39,4 +40,5 @@ export const claude: Provider = {
   },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
+  portable,
 };

@@ -90,7 +90,7 @@ export class Introduction {
       ...(branch === null ? {} : { branch }),
       ...(productVersion === null ? {} : { productVersion }),
     });
-    if (productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
+    if (this.#file.isForeign !== true && productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
       out.addOfFile({ type: "agent-described", agent: key.thread(session), marksProcess: true });
   }
 

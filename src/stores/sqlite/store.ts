@@ -228,6 +228,10 @@ class SqliteStore implements Store {
       .map((row) => row.key as AgentKey);
   }
 
+  invalidate(): void {
+    this.#write(() => this.#sql("UPDATE thread SET projected = 0 WHERE owner = ?").run(OWNER));
+  }
+
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const found = new Set(threads);
     for (const thread of found) {

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { PROVIDER_NAMES } from "../../app/machine.ts";
+import { bashCompletion } from "../completions/bash.ts";
+import { fishCompletion } from "../completions/fish.ts";
+import { type CommandModel, modelOf } from "../completions/model.ts";
+import { zshCompletion } from "../completions/zsh.ts";
+import type { Context } from "../context.ts";
+
+const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const satisfies Record<
+  string,
+  (program: CommandModel, name: string) => string
+>;
+type Shell = keyof typeof SCRIPTS;
+export const SHELLS = Object.keys(SCRIPTS) as Shell[];
+
+/** Where each shell looks by itself, so that one command is all it takes. */
+export const COMPLETIONS_HELP = `
+Write it to where your shell looks:
+  retinue completions bash > ~/.local/share/bash-completion/completions/retinue
+  retinue completions zsh  > "\${fpath[1]}/_retinue"
+  retinue completions fish > ~/.config/fish/completions/retinue.fish
+or let it be read when a shell begins: source <(retinue completions bash)`;
+
+export function completions(context: Context, program: Command, shell: Shell): void {
+  const script = SCRIPTS[shell](modelOf(program, PROVIDER_NAMES), program.name());
+  context.terminal.out(context.json ? JSON.stringify({ shell, script }, null, 2) : script);
+}

@@ -1,0 +1,31 @@
+import { type Imported, importFile } from "../../app/import.ts";
+import type { Context } from "../context.ts";
+import { plural } from "../render/format.ts";
+
+/** `retinue import <file>`: a transcript from elsewhere becomes one like all the others. */
+export async function importTranscript(context: Context, path: string, options: { readonly replace?: boolean }): Promise<void> {
+  const imported = await importFile(path, { env: context.env, replace: options.replace === true });
+  const { out, talk, colors } = context.terminal;
+  if (context.json) return out(JSON.stringify(imported, null, 2));
+  out(words(imported));
+  talk(colors.dim(`retinue tree ${imported.uri} shows it`));
+}
+
+function words({ uri, did, files }: Imported): string {
+  const counted = (fate: Imported["did"], what: string) => {
+    const number = files.filter((file) => file.did === fate).length;
+    return number === 0 ? [] : [`${plural(number, "file")} ${what}`];
+  };
+  switch (did) {
+    case "added":
+      return `imported ${uri}: ${plural(files.length, "file")}`;
+    case "same":
+      return `${uri} is here already, just as it is there`;
+    case "replaced":
+      return `replaced ${uri}: ${plural(files.length, "file")}`;
+    case "continued":
+      return `brought ${uri} up to date: ${[...counted("added", "new"), ...counted("continued", "longer"), ...counted("replaced", "changed")].join(", ")}`;
+    default:
+      return did satisfies never;
+  }
+}

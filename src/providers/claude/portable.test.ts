@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { agentWriter, mainWriter, SESSION, text, writer } from "../../../test/claude-records.ts";
+import { portable } from "./portable.ts";
+
+const head = (...records: readonly unknown[]) => new TextEncoder().encode(records.map((r) => (typeof r === "string" ? r : JSON.stringify(r))).join("\n"));
+const thread = () => [mainWriter().user("hello"), mainWriter().assistant([text("hi")])];
+const placeOf = (name: string, bytes: Uint8Array) => {
+  const found = portable.recognise(name, bytes);
+  return found === null ? null : `${found.folder}/${found.file}`;
+};
+
+describe("a transcript from elsewhere", () => {
+  const place = `projects/${SESSION}/${SESSION}.jsonl`;
+  it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])("%s is its thread's", (name) => {
+    expect(placeOf(name, head(...thread()))).toBe(place);
+  });
+  it("is known after what stands before its first record, and though the last line is cut", () => {
+    const before = [{ type: "summary", summary: "x", leafUuid: "y" }, { type: "mode", mode: "normal", sessionId: SESSION }, "{ junk", ""];
+    expect(placeOf("a.jsonl", head(...before, ...thread(), '{"type":"assistant","mess'))).toBe(place);
+  });
+  it("keeps the name it has if that is a session's, whatever a copied first record says", () => {
+    const other = "99999999-2222-4333-8444-555555555555";
+    expect(placeOf(`${other}.jsonl`, head(...thread()))).toBe(`projects/${other}/${other}.jsonl`);
+  });
+  it("brings the folder of its name and the folder of its session", () => {
+    expect(portable.recognise("from-anna.jsonl", head(...thread()))?.beside).toEqual([
+      { name: "from-anna", to: SESSION },
+      { name: SESSION, to: SESSION },
+    ]);
+  });
+  it("begins with a sidechain without a name up to 2.0.24", () => {
+    expect(placeOf("a.jsonl", head(writer("warm", { isSidechain: true }).user("Warmup"), ...thread()))).toBe(place);
+  });
+  it("of a promoted agent is a thread's: its name says so", () => {
+    expect(placeOf(`${SESSION}.jsonl`, head(agentWriter("a0b1").user("Go.")))).toBe(place);
+  });
+});
+
+describe("an agent's transcript from elsewhere", () => {
+  const records = head(agentWriter("a0b1").user("Go."));
+  const place = `projects/${SESSION}/${SESSION}/subagents/agent-a0b1.jsonl`;
+  it.each(["agent-a0b1.jsonl", "renamed.jsonl"])("%s goes to its session", (name) => {
+    expect(placeOf(name, records)).toBe(place);
+  });
+  it("is named by its file where its records do not name it", () => {
+    expect(placeOf("agent-a0b1.jsonl", head(writer("x", { isSidechain: true }).user("Go.")))).toBe(place);
+  });
+  it("brings what the product says of it", () => {
+    expect(portable.recognise("agent-a0b1.jsonl", records)?.beside).toEqual([
+      { name: "agent-a0b1.meta.json", to: `${SESSION}/subagents/agent-a0b1.meta.json` },
+    ]);
+  });
+});
+
+describe("none of ours", () => {
+  it.each([
+    ["nothing", ""],
+    ["no JSON", "hello\nworld\n"],
+    ["other JSON", '{"type":"session_meta","payload":{"id":"x"}}'],
+    [
+      "records of a product that began as this one's cousin",
+      `{"uuid":"u","parentUuid":null,"sessionId":"${SESSION}","type":"user","message":{"role":"user","parts":[]}}`,
+    ],
+    ["titles alone", '{"type":"summary","summary":"x","leafUuid":"y"}'],
+    ["a list", "[1,2]"],
+  ])("%s", (_what, content) => {
+    expect(portable.recognise(`${SESSION}.jsonl`, head(content))).toBeNull();
+  });
+  it.each(["../../../etc/passwd", "..", ".", ".hidden", "a/b", "a\\b", "a\u0000b", "", "x".repeat(200)])("a session called %j makes no path", (sessionId) => {
+    expect(portable.recognise("a.jsonl", head(writer("x", { isSidechain: false, sessionId }).user("Go.")))).toBeNull();
+    expect(portable.recognise("a.jsonl", head(agentWriter("a0b1", { sessionId }).user("Go.")))).toBeNull();
+  });
+  it.each(["../x", "..", "a/b"])("nor does an agent called %j", (agentId) => {
+    expect(portable.recognise("a.jsonl", head(agentWriter(agentId).user("Go.")))).toBeNull();
+  });
+});

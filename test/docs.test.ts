@@ -1,0 +1,47 @@
+/** Pages that repeat what the code says: `UPDATE=1 npx vitest run test/docs.test.ts` writes them anew. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSettings } from "../src/app/settings.ts";
+import { SETTINGS } from "../src/app/settings-table.ts";
+import { readYaml } from "../src/app/yaml.ts";
+import { buildProgram } from "../src/cli/program.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+
+describe("docs/settings.md", () => {
+  const path = join(ROOT, "docs", "settings.md");
+
+  it("has every key as the code has it", () => {
+    const rows = Object.entries(SETTINGS).map(([key, { says, kind, shown, hasEffect }]) =>
+      [`\`${key}\``, says, kind.form, shown, hasEffect ? "yes" : "no"].join(" | "),
+    );
+    const table = ["| key | what it does | write | default | has an effect |", "| --- | --- | --- | --- | --- |", ...rows.map((row) => `| ${row} |`)].join(
+      "\n",
+    );
+    const page = readFileSync(path, "utf8");
+    const right = page.replace(/(?<=<!-- table -->\n)[\s\S]*(?=<!-- \/table -->)/, `${table}\n`);
+    if (process.env.UPDATE === "1") writeFileSync(path, right);
+    expect(readFileSync(path, "utf8")).toBe(right);
+  });
+
+  it("has an example that is right", () => {
+    const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(path, "utf8")) ?? [];
+    const file = readYaml(example);
+    const { set, faults } = readSettings("root" in file ? file.root : null, "/home/dev");
+    expect(faults).toEqual([]);
+    expect(set.map(({ key, hasEffect }) => [key, hasEffect])).toEqual([
+      ["roots.claude", true],
+      ["stale_after", true],
+      ["prices.our-finetune-v2", true],
+    ]);
+  });
+});
+
+describe("README.md", () => {
+  it("names every command", () => {
+    const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+    const missing = buildProgram().commands.filter((command) => !new RegExp(`\\b${command.name()}\\b`).test(readme));
+    expect(missing.map((command) => command.name())).toEqual([]);
+  });
+});
