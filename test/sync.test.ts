@@ -110,7 +110,7 @@ describe("work is proportional to what is new", () => {
     const project = store.project.bind(store);
     store.project = (p) => {
       projected.push([...p.versions.keys()]);
-      project(p);
+      return project(p);
     };
     await library.refresh();
     expect(projected.map((threads) => threads.length)).toEqual([1]);

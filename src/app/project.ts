@@ -40,27 +40,44 @@ export function projectStale(
   onProgress?: (done: number, all: number) => void,
   later: (thread: AgentKey) => boolean = () => false,
 ): ReadonlySet<AgentKey> {
-  const stale = store.stale().filter((thread) => !later(thread));
   const done = new Set<AgentKey>();
-  for (const thread of stale) {
-    if (!done.has(thread)) for (const key of projectThreads(store, [thread], context, price)) done.add(key);
-    onProgress?.(done.size, stale.length);
+  // Another process may be at the same work and get ahead; then what is left is looked at again.
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const stale = store.stale().filter((thread) => !later(thread));
+    const seen = new Set<AgentKey>();
+    let refused = 0;
+    for (const thread of stale) {
+      if (seen.has(thread)) continue;
+      const { threads, taken } = projectThreads(store, [thread], context, price);
+      for (const key of threads) seen.add(key);
+      if (taken) for (const key of threads) done.add(key);
+      else refused += 1;
+      onProgress?.(seen.size, stale.length);
+    }
+    if (refused === 0) break;
   }
   return done;
 }
 
-export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): readonly AgentKey[] {
+const MAX_ROUNDS = 10;
+
+export function projectThreads(
+  store: Store,
+  threads: readonly AgentKey[],
+  context: LinkContext,
+  price: Price,
+): { readonly threads: readonly AgentKey[]; readonly taken: boolean } {
   const { forest, facts } = linkThreads(store, threads, context);
   const { versions, scattered } = facts;
   const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
-  store.project({
+  const taken = store.project({
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
     agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
     problems: forest.problems,
   });
-  return [...versions.keys()];
+  return { threads: [...versions.keys()], taken };
 }
 
 export function rootRow(forest: Forest, key: AgentKey, tree: AgentTree): RootRow {

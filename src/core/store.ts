@@ -132,8 +132,12 @@ export interface Store {
   related(threads: readonly AgentKey[]): readonly AgentKey[];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
-  /** Replaces what was worked out about the threads of `versions`. Threads told something since then stay stale. */
-  project(projection: Projection): void;
+  /**
+   * Replaces what was worked out about the threads of `versions`. Threads told something since then stay stale.
+   * What was worked out from older facts than somebody else's is dropped: two processes may be at it, and the slower one must not win.
+   * Says whether it was taken.
+   */
+  project(projection: Projection): boolean;
   /** Newest activity first. */
   roots(filter: RootFilter): readonly RootRow[];
   /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */

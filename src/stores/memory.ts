@@ -96,13 +96,15 @@ export class MemoryStore implements Store {
     };
   }
 
-  project({ versions, roots, agents, spent, problems }: Parameters<Store["project"]>[0]): void {
+  project({ versions, roots, agents, spent, problems }: Parameters<Store["project"]>[0]): boolean {
+    if ([...versions].some(([key, version]) => this.#thread(key).projected > version)) return false;
     for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
     const first = versions.keys().next().value;
     if (first !== undefined) Object.assign(this.#thread(first), { problems });
     for (const root of roots) this.#thread(threadOf(root.key)).roots.push(root);
     for (const [root, rows] of spent) this.#thread(threadOf(root)).spent = rows;
     for (const agent of agents) this.#thread(threadOf(agent.key)).agents.push(agent);
+    return true;
   }
 
   #visible(under: readonly string[]): ThreadRow[] {

@@ -174,15 +174,26 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.stale()).toEqual([A]);
     });
 
+    it("drops what a slower process worked out from older facts", () => {
+      const first = state("/root/a");
+      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      const old = store.facts([A], UNDER).versions;
+      store.commit([batch({ ...first, offset: 20, size: 20 }, [said(A, "/root/a:2", "r2")], first)]);
+      project([A], [root(A, 2)]);
+      store.project({ versions: old, roots: [root(A, 1)], agents: [], spent: new Map(), problems: [] });
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.lastActivity)).toEqual([2]);
+      expect(store.stale()).toEqual([]);
+    });
+
     it("takes everything for stale when told so, and keeps what it has until it is worked out anew", () => {
       store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")]), batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
       const { versions } = store.facts([A, B], UNDER);
-      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], problems: [] });
+      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
       store.invalidate();
       expect([...store.stale()].sort()).toEqual([A, B]);
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([B, A]);
-      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], problems: [] });
+      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
     });
 

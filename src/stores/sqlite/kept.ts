@@ -33,7 +33,7 @@ export async function openKept(path: string): Promise<Kept> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
-  db.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000");
+  db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL");
   migrate(db, path, MIGRATIONS);
   return {
     links: () =>

@@ -32,7 +32,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
-    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000");
+    db.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000");
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
   } catch (error) {
@@ -116,7 +116,7 @@ class SqliteStore implements Store {
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
     for (const o of observations) {
       const id = ids.get(threadOf(o.speaker)) as number;
-      for (const key of crossKeys(o)) this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(hash(key), id);
+      for (const key of crossKeys(o)) this.#join(hash(key), id);
     }
     return true;
   }
@@ -218,8 +218,15 @@ class SqliteStore implements Store {
     ).get(OWNER, key);
     const id = Number(row?.id);
     // Other threads may name this one.
-    if (row?.version === 1) this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(hash(key), id);
+    if (row?.version === 1) this.#join(hash(key), id);
     return id;
+  }
+
+  /** Threads that already held the key belong together with this one from now on, so what was worked out about them is out of date. */
+  #join(key: number, thread: number) {
+    const isNew = this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(key, thread).changes > 0;
+    if (isNew)
+      this.#sql("UPDATE thread SET version = version + 1 WHERE id IN (SELECT thread FROM cross_key WHERE hash = ?1 AND thread <> ?2)").run(key, thread);
   }
 
   stale(): readonly AgentKey[] {
@@ -296,8 +303,11 @@ class SqliteStore implements Store {
     }
   }
 
-  project({ versions, roots, agents, spent, problems }: Projection): void {
-    this.#write(() => {
+  project({ versions, roots, agents, spent, problems }: Projection): boolean {
+    return this.#write(() => {
+      const isOlder = ([key, version]: [AgentKey, number]) =>
+        Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
+      if ([...versions].some(isOlder)) return false;
       const ids = new Map<AgentKey, number>();
       const idOf = (key: AgentKey) =>
         ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
@@ -325,6 +335,7 @@ class SqliteStore implements Store {
       const [first] = ids.values();
       for (const p of problems)
         this.#sql("INSERT INTO problem (thread, code, place, detail) VALUES (?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail);
+      return true;
     });
   }
 
