@@ -177,12 +177,12 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     it("takes everything for stale when told so, and keeps what it has until it is worked out anew", () => {
       store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")]), batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
       const { versions } = store.facts([A, B], UNDER);
-      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], problems: [] });
+      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
       store.invalidate();
       expect([...store.stale()].sort()).toEqual([A, B]);
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([B, A]);
-      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], problems: [] });
+      store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
     });
 
