@@ -9,7 +9,14 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-picture-"));
 const command = ["tree", "latest"];
 const shown = execFileSync(process.execPath, [join(root, "src", "cli", "main.ts"), ...command], {
   encoding: "utf8",
-  env: { ...process.env, CLAUDE_CONFIG_DIR: join(root, "examples", "claude"), RETINUE_HOME: scratch, FORCE_COLOR: "1", COLUMNS: "136" },
+  env: {
+    ...process.env,
+    CLAUDE_CONFIG_DIR: join(root, "examples", "claude"),
+    RETINUE_HOME: scratch,
+    RETINUE_CONFIG: join(scratch, "none"),
+    FORCE_COLOR: "1",
+    COLUMNS: "136",
+  },
 });
 rmSync(scratch, { recursive: true });
 

@@ -3,6 +3,7 @@ import { Argument, Command, Option } from "commander";
 import { Failure } from "../app/failure.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
 import { nearest } from "../core/nearest.ts";
+import { GROUPS } from "../core/stats.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
@@ -70,7 +71,7 @@ export function buildProgram(): Command {
     .action((words: string[], options: { limit: string }, command: Command) => search(open(command), words, options));
   common(program.command("stats"))
     .description("tokens, cost, time and outcome by day, model, agent type, project and kind of task")
-    .option("--by <what>", "only by this: day, model, type, project, template, status, provider")
+    .addOption(new Option("--by <what>", "only by this").choices(GROUPS))
     .option("--since <time>", "only what was spent since then: 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many lines each", "10")
     .action((options: StatsOptions, command: Command) => stats(open(command), options));

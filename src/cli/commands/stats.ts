@@ -1,5 +1,5 @@
 import { Failure } from "../../app/failure.ts";
-import { GROUPS, type Group, type StatsLine, statsBy, statsTotal } from "../../core/stats.ts";
+import { type Group, type StatsLine, statsBy, statsTotal } from "../../core/stats.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
 import { count, duration, money, oneLine } from "../render/format.ts";
@@ -8,7 +8,7 @@ import { sinceOf } from "../since.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface StatsOptions {
-  readonly by?: string;
+  readonly by?: Group;
   readonly since?: string;
   readonly limit: string;
 }
@@ -18,7 +18,7 @@ const DEFAULT: readonly Group[] = ["day", "model", "type", "project", "template"
 /** Tokens, cost, time and outcome, by what a person wants to know. */
 export async function stats(context: Context, options: StatsOptions): Promise<void> {
   const limit = wholeNumber("--limit", options.limit, "lines");
-  const groups = options.by === undefined ? DEFAULT : [groupOf(options.by)];
+  const groups = options.by === undefined ? DEFAULT : [options.by];
   const since = options.since === undefined ? undefined : sinceOf(options.since, Date.now());
   const library = await context.library();
   const rows = library.store.spent(library.under, since === undefined ? null : new Date(since).toISOString().slice(0, 10));
@@ -31,12 +31,6 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
 
 /** A sum with a price missing is at least what is known. */
 const costOf = ({ usage, knownCostUsd }: StatsLine) => (usage.costUsd === null && knownCostUsd > 0 ? `≥${money(knownCostUsd)}` : money(usage.costUsd));
-
-function groupOf(given: string): Group {
-  const group = GROUPS.find((g) => g === given);
-  if (group === undefined) throw new Failure("usage", `--by ${given}: cannot be summed up by that`, [`write one of: ${GROUPS.join(", ")}`]);
-  return group;
-}
 
 function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit: number, { width, colors }: Context["terminal"]): string {
   const columns: Column[] = [

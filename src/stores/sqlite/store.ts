@@ -8,6 +8,7 @@ import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
 import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
 import { asItStands, continues, wordsOf } from "../consistency.ts";
+import { stateOf } from "./file-row.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { hash, pack, unpack } from "./packing.ts";
@@ -395,21 +396,4 @@ class SqliteStore implements Store {
   close(): void {
     this.#db.close();
   }
-}
-
-function stateOf(row: Record<string, unknown>): FileState {
-  return {
-    path: row.path as string,
-    root: row.root as string,
-    provider: row.provider as string,
-    identity: row.identity as string,
-    size: Number(row.size),
-    modifiedMs: Number(row.modified),
-    offset: Number(row.offset),
-    lines: Number(row.lines),
-    generation: Number(row.generation),
-    tail: row.tail as string,
-    parser: JSON.parse(row.parser as string),
-    gone: row.gone === 1,
-  };
 }
