@@ -8,6 +8,7 @@ import { type LsOptions, ls } from "./commands/ls.ts";
 import { overview } from "./commands/overview.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { tree } from "./commands/tree.ts";
+import { verify } from "./commands/verify.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { nearest } from "./nearest.ts";
@@ -59,6 +60,10 @@ export function buildProgram(): Command {
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)
     .action((uri: string, _: object, command: Command) => why(open(command), uri));
+  common(program.command("verify"))
+    .description("sums what was counted against what the product itself reports; exit 1 where they differ")
+    .argument("[uri]", URI)
+    .action((uri: string | undefined, _: object, command: Command) => verify(open(command), uri));
   common(program.command("link"))
     .description("put an agent under another by hand; wins over every other rule, and is shown as manual")
     .argument("<child>", URI)

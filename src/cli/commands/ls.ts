@@ -29,7 +29,7 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
   if (!context.json) context.terminal.out(renderThreads(found, context.terminal, machine.forest.now));
 }
 
-function nothingFound(machine: Machine): Failure {
+export function nothingFound(machine: Machine): Failure {
   const searched = machine.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ");
   const known = machine.forest.roots.length;
   return new Failure("not_found", known === 0 ? "no threads found" : `none of ${known} threads fits`, [
