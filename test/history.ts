@@ -78,6 +78,9 @@ const ending: fc.Arbitrary<Saying> = fc
   });
 
 const offering: fc.Arbitrary<Saying> = fc.record({ call: anyCall, match: anyMatch }).map((offer) => () => ({ type: "call-offers", ...offer }));
+const hiding: fc.Arbitrary<Saying> = fc
+  .record({ what: fc.constantFrom("compaction", "title"), on: fc.constantFrom("own" as const, "any" as const), one: fc.boolean() })
+  .map((trace) => () => ({ type: "call-unrecorded", ...trace }));
 
 interface Exchange {
   readonly owner: AgentKey;
@@ -101,7 +104,7 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
       at: time,
       stands: fc.constantFrom<(Stand | null)[]>("answered", "failed", "interrupted", "open", null),
       calls: fc.uniqueArray(anyCall, { maxLength: 2 }),
-      sayings: fc.array(fc.oneof(spawning, naming, answering, ending, offering), { maxLength: 2 }),
+      sayings: fc.array(fc.oneof(spawning, naming, answering, ending, offering, hiding), { maxLength: 2 }),
     }),
     { minLength: 1, maxLength: 3 },
   ),
@@ -125,6 +128,15 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
   ),
   fc.tuple(anyThread, fc.integer({ min: 0, max: 2 })).map(([of, rank]): Fact => ({ type: "thread-titled", of, title: `title ${rank}`, rank })),
   fc.tuple(anyCall, anyCall).map(([alias, call]): Fact => ({ type: "call-aliased", alias: `${alias}/run` as CallKey, call })),
+  fc.record({ inputTokens: fc.integer({ min: 0, max: 60 }), began: time, activeMs: fc.constantFrom(null, 2_000, 9_000) }).map(
+    ({ inputTokens, began, activeMs }): Fact => ({
+      type: "total-stated",
+      byModel: [{ model: "model-1", amounts: { inputTokens, outputTokens: 6, cacheReadTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 0 } }],
+      costUsd: 1,
+      began,
+      activeMs,
+    }),
+  ),
   anyThread.map((thread): Fact => ({ type: "process-seen", thread, process: { pid: 7, birth: null, domain: null, startedAt: 5_000 }, waitingFor: null })),
 );
 const refusal = anyChild.map((agent) => ({ speaker: agent, at: null, fact: { type: "file-refused", agent } satisfies Fact }));
@@ -165,7 +177,7 @@ function observedIn({ owner, copies, response, rows }: Exchange, exchangeNumber:
         ...(response ? [modelCall(responseKey, rowNumber)] : []),
         ...sayings.map((say) => say(holder)),
       ];
-      const place = `${holder}:${exchangeNumber}.${rowNumber}`;
+      const place = `${holder}:${exchangeNumber * 10 + rowNumber}`;
       return facts.map((fact, i): Observation => ({ ...fact, id: observationId(place, i), at, speaker: holder, keys, order: exchangeNumber * 10 + rowNumber }));
     }),
   );
@@ -174,5 +186,5 @@ function observedIn({ owner, copies, response, rows }: Exchange, exchangeNumber:
 /** While a response streams in, the later row has the larger numbers. */
 function modelCall(response: RecordKey, rowNumber: number): Fact {
   const tokens = { inputTokens: 10, outputTokens: 5 + rowNumber, reasoningTokens: 0, cacheReadTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 0 };
-  return { type: "model-call", response, model: "model-1", tokens, chars: 0 };
+  return { type: "model-call", response, model: "model-1", tokens, chars: 0, ended: rowNumber > 0 };
 }

@@ -1,7 +1,7 @@
 /** Short words to write down what was observed, for tests of the core. The product in them is made up. */
 import { type AgentKey, agentKey, callKey, matchKey, observationId, recordKey, threadKey } from "../src/core/ids.ts";
 import type { LinkOptions } from "../src/core/link.ts";
-import type { Fact, Lifecycle, Observation, ParentNamed, RecordRead, SpawnCalled } from "../src/core/observation.ts";
+import type { Fact, Lifecycle, ModelCalled, Observation, ParentNamed, RecordRead, SpawnCalled } from "../src/core/observation.ts";
 import { NO_TOKENS } from "../src/core/usage.ts";
 
 const TOY = "toy";
@@ -51,12 +51,13 @@ export const record = (more: Partial<Omit<RecordRead, "type">> = {}): RecordRead
   ...more,
 });
 
-export const answer = (response: string, outputTokens: number): Fact => ({
+export const answer = (response: string, outputTokens: number): ModelCalled => ({
   type: "model-call",
   response: row(response),
   model: "model-1",
   tokens: { ...NO_TOKENS, outputTokens },
   chars: 0,
+  ended: true,
 });
 
 export const spawnCalled = (id: string, more: Partial<Omit<SpawnCalled, "type" | "call">> = {}): SpawnCalled => ({

@@ -175,6 +175,17 @@ export class Library {
     return linkThreads(this.store, threads.map(threadOf), this.#context()).forest;
   }
 
+  /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */
+  *forests(): Generator<Forest> {
+    const seen = new Set<AgentKey>();
+    for (const { key } of this.#rows({})) {
+      if (seen.has(key)) continue;
+      const forest = this.forestOf([key]);
+      for (const root of forest.roots) seen.add(root);
+      yield forest;
+    }
+  }
+
   /** Records of top-level threads, newest activity first. Those that may change by themselves are worked out for this moment. */
   *threads(filter: ThreadFilter): Generator<AgentRecord> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;

@@ -15,6 +15,7 @@ import { search } from "./commands/search.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
 import { tree } from "./commands/tree.ts";
+import { verify } from "./commands/verify.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { settingsHelp } from "./settings-help.ts";
@@ -79,6 +80,10 @@ export function buildProgram(): Command {
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)
     .action((uri: string, _: object, command: Command) => why(open(command), uri));
+  common(program.command("verify"))
+    .description("sums what was counted against what the product itself reports; exit 1 where they differ")
+    .argument("[uri]", URI)
+    .action((uri: string | undefined, _: object, command: Command) => verify(open(command), uri));
   common(program.command("link"))
     .description("put an agent under another by hand; wins over every other rule, and is shown as manual")
     .argument("<child>", URI)

@@ -17,13 +17,15 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 2, keys: ["b", "response"] }, answer("response", 120));
     book.see({ by: main, at: 1, keys: ["a", "response"] }, answer("response", 3));
     const { calls } = gather(book.observations);
-    expect(calls).toEqual([{ response: row("response"), at: 1, model: "model-1", tokens: { ...NO_TOKENS, outputTokens: 120 }, counted: true }]);
+    expect(calls).toEqual([
+      { response: row("response"), at: 1, model: "model-1", tokens: { ...NO_TOKENS, outputTokens: 120 }, counted: true, end: "finished" },
+    ]);
   });
 
   it("has the largest of every number, though no row has them all", () => {
     const book = notebook();
     const tokens = (inputTokens: number, outputTokens: number) =>
-      ({ type: "model-call", response: row("response"), model: "", tokens: { ...NO_TOKENS, inputTokens, outputTokens }, chars: 0 }) as const;
+      ({ type: "model-call", response: row("response"), model: "", tokens: { ...NO_TOKENS, inputTokens, outputTokens }, chars: 0, ended: true }) as const;
     book.see({ by: main, at: 1 }, tokens(5, 90));
     book.see({ by: main, at: 2 }, tokens(7, 40));
     expect(gather(book.observations).calls.map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
@@ -41,13 +43,44 @@ describe("a response spread over several rows", () => {
   it("is told as not counted, where it holds more text than its tokens allow", () => {
     const book = notebook();
     const long = (tokens: number, chars: number) =>
-      ({ type: "model-call", response: row(`${tokens}`), model: "", tokens: { ...NO_TOKENS, outputTokens: tokens }, chars }) as const;
+      ({ type: "model-call", response: row(`${tokens}`), model: "", tokens: { ...NO_TOKENS, outputTokens: tokens }, chars, ended: true }) as const;
     book.see({ by: main, at: 1 }, long(1, 12));
     book.see({ by: main, at: 2 }, long(2, 25));
     book.see({ by: main, at: 3 }, long(4, 9_999));
     const { calls, warnings } = gather(book.observations);
     expect(calls.map((c) => c.counted)).toEqual([true, false, true]);
     expect(warnings).toEqual([expect.stringContaining("1 of 3 answers have no final output count")]);
+  });
+});
+
+describe("how a response ended", () => {
+  const ends = (more: (book: ReturnType<typeof notebook>) => void) => {
+    const book = notebook();
+    book.see({ by: main, at: 1, keys: ["a", "r1"] }, { ...answer("r1", 1), ended: false });
+    more(book);
+    return gather(book.observations).calls.map((c) => c.end);
+  };
+  const interrupt = record({ role: "user", stands: "interrupted" });
+
+  it("is known as soon as one row says it", () => {
+    expect(ends((book) => book.see({ by: main, at: 2, keys: ["b", "r1"] }, answer("r1", 9)))).toEqual(["finished"]);
+  });
+  it("was cut, where an interruption is next", () => {
+    expect(ends((book) => book.see({ by: main, at: 2, keys: ["i"] }, interrupt))).toEqual(["cut"]);
+  });
+  it("is unknown, where the agent went on before it was interrupted", () => {
+    const more = (book: ReturnType<typeof notebook>) => {
+      book.see({ by: main, at: 2, keys: ["b", "r2"] }, answer("r2", 9));
+      book.see({ by: main, at: 3, keys: ["i"] }, interrupt);
+    };
+    expect(ends(more)).toEqual(["unknown", "finished"]);
+  });
+  it("decides how much text shows that its count is not final", () => {
+    const book = notebook();
+    const long = (ended: boolean) => ({ ...answer(`${ended}`, 12), chars: 400, ended }) as const;
+    book.see({ by: main, at: 1 }, long(true));
+    book.see({ by: main, at: 2 }, long(false));
+    expect(gather(book.observations).calls.map((c) => c.counted)).toEqual([true, false]);
   });
 });
 

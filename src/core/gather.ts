@@ -1,6 +1,7 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf } from "./observation.ts";
 import type { OwnStand } from "./status.ts";
+import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
 
 /** One response of a model, however many rows it was written in. */
@@ -11,6 +12,8 @@ export interface ModelCall {
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
+  /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
+  readonly end: "finished" | "cut" | "unknown";
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -42,6 +45,9 @@ export interface GatheredAgent {
   readonly answer: string | null;
   /** Oldest first. */
   readonly calls: readonly ModelCall[];
+  readonly unrecorded: readonly UnrecordedCall[];
+  /** In the order they were written. */
+  readonly totals: readonly StatedTotal[];
 }
 
 /** Sorts the facts by the agent they are about. `extra` names agents that nothing else may mention. */
@@ -71,6 +77,8 @@ export function gatherAgents(
       }
       case "record":
       case "model-call":
+      case "call-unrecorded":
+      case "total-stated":
         file(fact.speaker, fact);
         break;
       case "spawn-called":
@@ -103,7 +111,10 @@ export function gatherAgents(
 function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>): GatheredAgent {
   const described = facts.filter((f) => f.type === "agent-described");
   const records = facts.filter((f) => f.type === "record");
-  const calls = mergeCalls(facts.filter((f) => f.type === "model-call"));
+  const calls = mergeCalls(
+    facts.filter((f) => f.type === "model-call"),
+    records.filter((r) => r.stands === "interrupted"),
+  );
   const lastRecord = records.at(-1);
   const standing = records.findLast((r) => r.stands !== null);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
@@ -142,21 +153,32 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),
     calls,
+    ...readTotals(facts),
   };
 }
 
-function mergeCalls(rows: readonly ObservationOf<"model-call">[]): ModelCall[] {
-  const merged: ModelCall[] = [];
-  for (const [response, list] of Map.groupBy(rows, (row) => row.response)) {
+function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
+  const responses = [...Map.groupBy(rows, (row) => row.response).values()];
+  return responses.flatMap((list, i) => {
     const [first] = list;
-    if (first === undefined) continue;
+    if (first === undefined) return [];
+    const next = responses[i + 1]?.[0];
+    const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
+    const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    // Claude Code 2.1.10 to 2.1.50 writes the first event's count (1 to 3) and never the final one; no language packs twelve characters into a token.
-    const counted = tokens.outputTokens > 3 || chars <= 12 * tokens.outputTokens;
-    merged.push({ response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted });
-  }
-  return merged;
+    return [
+      { response: first.response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted: isCounted(tokens, chars, end), end },
+    ];
+  });
+}
+
+/**
+ * An answer is written down when it begins, with the few tokens it has then; up to Claude Code 2.1.300 the final number is lost if it comes too late.
+ * No language packs twelve characters into a token.
+ */
+function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"]): boolean {
+  return outputTokens > (end === "finished" ? 3 : 24) || chars <= 12 * outputTokens;
 }
 
 /** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */

@@ -1,11 +1,12 @@
 import type { StatusVerdict } from "./agent.ts";
-import { type GatheredAgent, gatherAgents } from "./gather.ts";
+import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
 import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
 import type { Problem } from "./problem.ts";
+import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
 import { decideStatus, type ProcessView } from "./status.ts";
 
@@ -36,6 +37,10 @@ export interface LinkedAgent extends GatheredAgent {
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
   readonly ownBehalf: readonly GatheredAgent[];
+  /** What it did so for this agent and kept no record of, where its own totals tell. */
+  readonly revealed: readonly ModelCall[];
+  /** The totals that the product stated for this thread; null where it stated none. */
+  readonly settled: Settled | null;
 }
 
 export interface Forest {
@@ -88,6 +93,11 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     return parent;
   };
   const infoOf = (key: AgentKey) => gathered.get(key) ?? emptyAgent(key);
+  const settled = settleTotals(gathered, ownership.copiedFrom);
+  const revealed = Map.groupBy(
+    [...settled.values()].flatMap(({ settlements }) => settlements.flatMap((s) => s.revealed ?? [])),
+    (found) => found.agent,
+  );
   const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => threadOf(g.key));
 
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
@@ -125,6 +135,8 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
+      revealed: (revealed.get(key) ?? []).map((found) => found.call),
+      settled: settled.get(key) ?? null,
     });
   }
   awaitBackground(linked, order, (key) => processes(threadOf(key)));

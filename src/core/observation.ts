@@ -1,5 +1,5 @@
 import { type AgentKey, type CallKey, type MatchKey, type ObservationId, type RecordKey, threadOf } from "./ids.ts";
-import type { Tokens } from "./usage.ts";
+import type { Amounts, Tokens } from "./usage.ts";
 
 /** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
 export type Observation = Seen & Fact;
@@ -28,6 +28,8 @@ export type Fact =
   | ThreadTitled
   | RecordRead
   | ModelCalled
+  | CallUnrecorded
+  | TotalStated
   | SpawnCalled
   | CallSpawned
   | CallAliased
@@ -102,6 +104,31 @@ export interface ModelCalled {
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
   readonly chars: number;
+  /** The row says how the response ended, so that its numbers are the final ones. */
+  readonly ended: boolean;
+}
+
+/** A record shows that the product called a model and kept no record of the call itself. */
+export interface CallUnrecorded {
+  readonly type: "call-unrecorded";
+  /** In a word or two, for a person. */
+  readonly what: string;
+  /** `own`: on the model of the agent in whose records it shows. `any`: on whichever the product likes. */
+  readonly on: "own" | "any";
+  /** True where it was one call and no more. */
+  readonly one: boolean;
+}
+
+/** What the product itself says a thread has used so far, all its agents together. */
+export interface TotalStated {
+  readonly type: "total-stated";
+  readonly byModel: readonly { readonly model: string; readonly amounts: Amounts }[];
+  /** Null where the product does not know it either. */
+  readonly costUsd: number | null;
+  /** When it began to count. A process that goes on from an earlier total keeps that total's beginning. */
+  readonly began: number | null;
+  /** How long the processes ran that count in it, in milliseconds. */
+  readonly activeMs: number | null;
 }
 
 export interface SpawnCalled {
@@ -245,6 +272,8 @@ export function crossKeys(o: Observation): readonly string[] {
       break;
     case "model-call":
     case "call-aliased":
+    case "call-unrecorded":
+    case "total-stated":
     case "file-refused":
       return [];
     default:

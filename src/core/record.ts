@@ -31,14 +31,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const endedAt = endOf(agent);
   const isLive = agent.verdict.status === "running";
   const own = usageOf(agent.calls, price, provider);
-  const internal =
-    agent.ownBehalf.length === 0
-      ? null
-      : usageOf(
-          agent.ownBehalf.flatMap((g) => g.calls),
-          price,
-          provider,
-        );
+  const onItsBehalf = [...agent.ownBehalf.flatMap((g) => g.calls), ...agent.revealed];
+  const internal = agent.ownBehalf.length === 0 && agent.revealed.length === 0 ? null : usageOf(onItsBehalf, price, provider);
   return {
     schema: "retinue/agent@1",
     uri: agent.uri,

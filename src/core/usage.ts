@@ -14,6 +14,32 @@ export interface Usage extends Tokens {
   readonly costUsd: number | null;
 }
 
+/** What a product and we both count, so that the one can be held against the other. */
+export const COMPARED = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWrite1hTokens"] as const;
+export type Compared = (typeof COMPARED)[number];
+/** Tokens of those kinds; null where the product does not tell a kind. May be a difference, and so negative. */
+export type Amounts = Readonly<Record<Compared, number | null>>;
+
+export const NO_AMOUNTS: Amounts = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
+
+const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
+  const field = (kind: Compared) => (a[kind] === null || b[kind] === null ? null : a[kind] + sign * b[kind]);
+  return {
+    inputTokens: field("inputTokens"),
+    outputTokens: field("outputTokens"),
+    cacheReadTokens: field("cacheReadTokens"),
+    cacheWriteTokens: field("cacheWriteTokens"),
+    cacheWrite1hTokens: field("cacheWrite1hTokens"),
+  };
+};
+
+/** What is unknown in either is unknown in the result. */
+export const addAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, 1);
+export const subtractAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, -1);
+/** As far as is known. */
+export const isNothing = (a: Amounts) => COMPARED.every((kind) => (a[kind] ?? 0) === 0);
+export const isNegative = (a: Amounts) => COMPARED.some((kind) => (a[kind] ?? 0) < 0);
+
 export const NO_TOKENS: Tokens = {
   inputTokens: 0,
   outputTokens: 0,

@@ -7,7 +7,7 @@ import { differences } from "../judge.ts";
 import { installClaude, openSandbox, type Sandbox } from "./claude.ts";
 import { lastSession } from "./conversations.ts";
 import { type Model, startModel } from "./model.ts";
-import { type AgentRecord, counted, everyone, threads, tree } from "./retinue.ts";
+import { type AgentRecord, counted, everyone, threads, tree, verdicts } from "./retinue.ts";
 import { agent, MIDDLE, NEWEST, OLD, scenarios } from "./scenarios.ts";
 import type { Scripts } from "./script.ts";
 import { truthOf } from "./truth.ts";
@@ -52,6 +52,9 @@ describe.each(VERSIONS)("Claude Code %s", (version) => {
     expect(others.map(({ usage }) => usage.own.calls)).toEqual(others.map(() => 0));
     // Every call was counted, and none twice: neither by another agent nor by another thread.
     expect(counted([...trees.values()])).toEqual(truth.recorded);
+    // And the product itself counted the same, where it says so.
+    const found = await verdicts(sandbox.home);
+    for (const { root } of truth.threads) expect(found.get(root)).toMatch(version === NEWEST ? /^(agrees|explained)$/ : /^nothing$/);
   });
 });
 

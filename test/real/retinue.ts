@@ -27,6 +27,12 @@ export async function threads(home: string): Promise<string[]> {
   return ((await retinue(home, "ls")) as AgentRecord[]).map(({ sessionId }) => sessionId);
 }
 
+/** What our own command says of the product's totals, thread by thread. It fails where they differ for no known reason. */
+export async function verdicts(home: string): Promise<Map<string, string>> {
+  const found = (await retinue(home, "verify")) as { uri: string; verdict: string }[];
+  return new Map(found.map(({ uri, verdict }) => [uri.slice(uri.indexOf("://") + 3), verdict]));
+}
+
 async function retinue(home: string, ...args: string[]): Promise<unknown> {
   const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "retinue-data") };
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--json"], { env, timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES });

@@ -29,7 +29,7 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
   if (!context.json) context.terminal.out(renderThreads(found, context.terminal, library.now()));
 }
 
-function nothingFound(library: Library): Failure {
+export function nothingFound(library: Library): Failure {
   const [any] = library.threads({ limit: 1 });
   return new Failure("not_found", any === undefined ? "no threads found" : "no thread fits", [
     searched(library),

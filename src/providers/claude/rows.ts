@@ -112,6 +112,9 @@ export function tokensOf(row: Row): Tokens {
   };
 }
 
+/** Up to 2.1.300 a row may be written before the response has ended; then neither this nor the number of output tokens ever comes. */
+export const hasEnded = (row: Row) => typeof row.message?.stop_reason === "string";
+
 /** Characters the row holds of what the model wrote. */
 export function writtenChars(row: Row): number {
   return row.blocks.reduce(

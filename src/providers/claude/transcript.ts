@@ -2,6 +2,7 @@ import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import type { CallUnrecorded } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { eventsOf } from "./events.ts";
@@ -9,9 +10,10 @@ import { Introduction, type IntroductionMemory, type TranscriptOf } from "./intr
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
-import { CONVERSATION, isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
+import { CONVERSATION, hasEnded, isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 import { standAfter } from "./stand.ts";
+import { COMPACTION, MODEL_TOOLS, TITLE, totalStated } from "./totals.ts";
 
 /** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
@@ -33,6 +35,7 @@ interface Memory {
   readonly sawMain: boolean;
   readonly chains: readonly (readonly [string, string])[];
   readonly spawns: readonly string[];
+  readonly asking: readonly (readonly [string, CallUnrecorded])[];
   readonly told: readonly string[];
   readonly introduction: IntroductionMemory;
 }
@@ -49,6 +52,8 @@ export class Transcript implements Parser {
   /** Inline agents: each sidechain record to the first record of its chain. */
   readonly #chains: Map<string, string>;
   readonly #spawns: Set<string>;
+  /** Calls of tools that ask a model themselves. */
+  readonly #asking: Map<string, CallUnrecorded>;
   readonly #told: Set<string>;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
 
@@ -62,6 +67,7 @@ export class Transcript implements Parser {
     this.#sawMain = memory?.sawMain ?? false;
     this.#chains = new Map(memory?.chains);
     this.#spawns = new Set(memory?.spawns);
+    this.#asking = new Map(memory?.asking);
     this.#told = new Set(memory?.told);
     this.#introduction = new Introduction(of, file, memory?.introduction);
   }
@@ -73,6 +79,7 @@ export class Transcript implements Parser {
       sawMain: this.#sawMain,
       chains: [...this.#chains],
       spawns: [...this.#spawns],
+      asking: [...this.#asking],
       told: [...this.#told],
       introduction: this.#introduction.save(),
     };
@@ -159,7 +166,9 @@ export class Transcript implements Parser {
       text: said === "" || stand?.stands !== "answered" ? null : said,
       message: isAnswer || (row.type === "user" && stand !== null),
     });
-    if (isAnswer) out.add({ type: "model-call", response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), chars: writtenChars(row) });
+    if (isAnswer)
+      out.add({ type: "model-call", response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), chars: writtenChars(row), ended: hasEnded(row) });
+    if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
         const spawn = spawnCalled(block, row, session);
@@ -167,8 +176,14 @@ export class Transcript implements Parser {
           this.#spawns.add(block.id);
           out.add(spawn);
         }
+        const asks = MODEL_TOOLS.get(block.name);
+        if (asks !== undefined) this.#asking.set(block.id, asks);
       }
-      if (block.is === "tool-result") readToolResult(out, block, row, session, this.#spawns.has(block.id));
+      if (block.is === "tool-result") {
+        readToolResult(out, block, row, session, this.#spawns.has(block.id));
+        const asked = this.#asking.get(block.id);
+        if (asked !== undefined && !block.isError) out.add(asked);
+      }
     }
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
@@ -211,8 +226,18 @@ export class Transcript implements Parser {
     switch (row.type) {
       case "custom-title":
         return title(row.json.customTitle, 0);
-      case "ai-title":
-        return title(row.json.aiTitle, 1);
+      case "ai-title": {
+        const words = asWords(row.json.aiTitle);
+        // Written again and again, made once.
+        if (words !== null && this.#once(`title ${words}`)) out.add(TITLE);
+        return title(words, 1);
+      }
+      case "cost-state": {
+        const total = totalStated(row);
+        // Whoever copies a transcript copies what another session had used.
+        if (total !== null && this.#of.agent === null && (row.sessionId ?? session) === session) out.add(total);
+        return;
+      }
       case "summary":
         return title(row.json.summary, 2);
       case "fork-context-ref":

@@ -1,0 +1,252 @@
+import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
+import type { GatheredAgent, ModelCall } from "./gather.ts";
+import { type AgentKey, threadOf } from "./ids.ts";
+import type { StatedTotal, UnrecordedCall } from "./totals.ts";
+import { addAmounts, isNothing, NO_AMOUNTS } from "./usage.ts";
+
+/** One total of the product's, held against the calls that are known from the time it speaks of. */
+export interface Settlement extends Account {
+  readonly total: StatedTotal;
+  /** The total it goes on from, and whose that was. */
+  readonly base: Base | null;
+  /** What it says was used since then. */
+  readonly stated: readonly OfModel[];
+  readonly covered: readonly ModelCall[];
+  /** Made before, by processes that ended without stating a total. */
+  readonly earlier: readonly ModelCall[];
+  /** Answers that were never finished, which it leaves out. */
+  readonly cut: readonly ModelCall[];
+  /** A call that no record holds, where the totals leave no doubt about it, and the agent it was made for. */
+  readonly revealed: { readonly agent: AgentKey; readonly call: ModelCall } | null;
+}
+
+export interface Settled {
+  /** Oldest first. */
+  readonly settlements: readonly Settlement[];
+  /** Calls after the last total. */
+  readonly since: readonly ModelCall[];
+}
+
+export interface Base {
+  readonly thread: AgentKey;
+  readonly total: StatedTotal;
+}
+
+type Gathered = ReadonlyMap<AgentKey, GatheredAgent>;
+type Copies = ReadonlyMap<AgentKey, AgentKey>;
+
+/** Settles every total of every thread. Threads without any are not in the result. */
+export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentKey, Settled> {
+  const settled = new Map<AgentKey, Settled>();
+  for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
+    const totals = gathered.get(thread)?.totals ?? [];
+    if (totals.length === 0) continue;
+    const calls = members.flatMap((agent) => agent.calls).sort(byTime);
+    let placed = 0;
+    const settlements = totals.map((total, i) => {
+      const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
+      const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
+      const stretch = { members, calls, from: placed, total, previous: totals[i - 1] ?? null };
+      const { end, ...settlement } = settle(stretch, bases.length === 0 ? [null] : bases);
+      placed = end;
+      return settlement;
+    });
+    settled.set(thread, { settlements, since: calls.slice(placed) });
+  }
+  return settled;
+}
+
+const timeOf = (call: { readonly at: number | null } | undefined) => call?.at ?? Number.NEGATIVE_INFINITY;
+const byTime = (a: ModelCall, b: ModelCall) => (timeOf(a) === timeOf(b) ? (a.response < b.response ? -1 : 1) : timeOf(a) - timeOf(b));
+
+/** A process that goes on from an earlier total keeps the time when that one began. */
+const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
+
+/** What a fork may go on from: what the threads it copies had stated by then, newest first. */
+function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
+  const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
+  const bases: Base[] = [];
+  const seen = new Set([thread]);
+  for (let from = copiedFrom.get(thread); from !== undefined; from = copiedFrom.get(threadOf(from))) {
+    const origin = threadOf(from);
+    if (seen.has(origin)) break;
+    seen.add(origin);
+    const stated = gathered.get(origin)?.totals ?? [];
+    const fitting = stated.filter((one) => one.began !== null && isSameCount(one, total) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
+    bases.push(...fitting.toReversed().map((one) => ({ thread: origin, total: one })));
+  }
+  return bases;
+}
+
+/** A total, and the calls of its thread, the first `from` of which earlier totals have dealt with. */
+interface Stretch {
+  readonly members: readonly GatheredAgent[];
+  readonly calls: readonly ModelCall[];
+  readonly from: number;
+  readonly total: StatedTotal;
+  readonly previous: StatedTotal | null;
+}
+
+/** One way to take a total: which calls it counts. */
+interface Reading extends Settlement {
+  readonly end: number;
+}
+
+/** The way that leaves least to explain: one that comes out even, else one where all is explained, else the plainest. */
+function settle(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
+  const readings = bases.flatMap((base) => readingsOf(stretch, base));
+  const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
+  const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
+  if (best === undefined) throw new Error("there is always the plain reading");
+  return best;
+}
+
+/** Which unfinished answers a total leaves out: those that were cut off, none, or all. Products and versions differ. */
+const LEAVES_OUT: readonly ((call: ModelCall) => boolean)[] = [(call) => call.end === "cut", () => false, (call) => call.end !== "finished"];
+
+function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
+  const { calls, total } = stretch;
+  const bounds = boundsOf(stretch, base);
+  const stated = sumByModel(total.byModel, base?.total.byModel ?? []);
+  const areAllFinished = calls.slice(bounds.first, bounds.lastEnd).every((call) => call.end === "finished");
+  const options = areAllFinished ? LEAVES_OUT.slice(0, 1) : LEAVES_OUT;
+  const even = options.flatMap((leavesOut) => evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })));
+  const ends = [...new Set([bounds.lastEnd, bounds.firstEnd])];
+  const plain = options.flatMap((leavesOut) => ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })));
+  const [fewestLeftOut] = even.sort((a, b) => a.start - b.start);
+  return (fewestLeftOut === undefined ? plain : [fewestLeftOut]).map(({ start, end, leavesOut }) => {
+    const range = calls.slice(start, end);
+    const covered = range.filter((call) => !leavesOut(call));
+    const traces = tracesIn(stretch, base);
+    const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
+    const differences = account({ stated, covered, traces, used: calls, isBaseLost: isBaseLost(total, base), isAnyoneSilent });
+    const reading = { total, base, stated, covered, earlier: calls.slice(stretch.from, start), cut: range.filter(leavesOut), ...differences, end };
+    return { ...reading, revealed: reveal(stretch, reading, bounds) };
+  });
+}
+
+/** Between which calls a total may begin and end to count, as far as times tell. */
+interface Bounds {
+  readonly first: number;
+  readonly lastStart: number;
+  readonly firstEnd: number;
+  readonly lastEnd: number;
+}
+
+function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
+  const numberBefore = (isBefore: (at: number) => boolean) => {
+    const end = calls.findIndex((call) => !isBefore(timeOf(call)));
+    return end < 0 ? calls.length : end;
+  };
+  const { before, after } = total;
+  const { earliest, latest } = startOf(total, base);
+  const lastEnd = Math.max(from, before === null ? calls.length : numberBefore((at) => at < before));
+  const firstEnd = Math.max(
+    from,
+    after === null
+      ? lastEnd
+      : Math.min(
+          lastEnd,
+          numberBefore((at) => at <= after),
+        ),
+  );
+  const first = Math.min(
+    lastEnd,
+    Math.max(
+      from,
+      numberBefore((at) => at < earliest),
+    ),
+  );
+  const lastStart = Math.min(
+    lastEnd,
+    Math.max(
+      first,
+      numberBefore((at) => at < latest),
+    ),
+  );
+  return { first, lastStart, firstEnd, lastEnd };
+}
+
+/** Between which times the process began that stated a total: it ran for what the total has over its base, and ended with the total. */
+function startOf(total: StatedTotal, base: Base | null): { readonly earliest: number; readonly latest: number } {
+  const always = { earliest: Number.NEGATIVE_INFINITY, latest: Number.NEGATIVE_INFINITY };
+  if (isBaseLost(total, base)) return always;
+  if (base === null) return total.began === null ? always : { earliest: total.began, latest: total.began };
+  if (total.activeMs === null || base.total.activeMs === null) return always;
+  const ran = total.activeMs - base.total.activeMs;
+  return {
+    earliest: total.after === null ? Number.NEGATIVE_INFINITY : total.after - ran,
+    latest: total.before === null ? Number.POSITIVE_INFINITY : total.before - ran,
+  };
+}
+
+/** Clocks that are read at different moments may differ by this much. */
+const GRACE_MS = 2_000;
+
+/** It was written later than its running time reaches: there was a pause, so a process before this one, so a total it goes on from. */
+function isBaseLost({ began, activeMs, after }: StatedTotal, base: Base | null): boolean {
+  return base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS;
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Runs of calls that add up to exactly what is stated: four or five numbers for each model do not agree by chance. */
+function evenRanges(calls: readonly ModelCall[], stated: readonly OfModel[], bounds: Bounds, leavesOut: (call: ModelCall) => boolean): Range[] {
+  const ranges: Range[] = [];
+  for (let end = bounds.lastEnd; end >= Math.max(bounds.first, bounds.firstEnd); end -= 1) {
+    const counted = calls.slice(bounds.first, end).filter((call) => !leavesOut(call));
+    const left = new Map(sumByModel(stated, counted.map(amountsOf)).map(({ model, amounts }) => [model, amounts]));
+    for (let start = bounds.first; start <= Math.min(bounds.lastStart, end); start += 1) {
+      if ([...left.values()].every(isNothing)) ranges.push({ start, end });
+      const call = calls[start];
+      if (call === undefined || leavesOut(call)) continue;
+      const { model, amounts } = amountsOf(call);
+      left.set(model, addAmounts(left.get(model) ?? NO_AMOUNTS, amounts));
+    }
+  }
+  return ranges;
+}
+
+/** Traces of calls without a record from the time a total speaks of. */
+function tracesIn({ members, total, previous }: Stretch, base: Base | null): Trace[] {
+  const { earliest } = startOf(total, base);
+  const isWithin = (trace: UnrecordedCall) => {
+    const isLater = previous === null || timeOf(trace) > (previous.after ?? Number.NEGATIVE_INFINITY);
+    return isLater && (trace.at === null || trace.at >= earliest) && (total.before === null || timeOf(trace) < total.before);
+  };
+  return members.flatMap((agent) => agent.unrecorded.filter(isWithin).map((trace) => ({ ...trace, agent })));
+}
+
+/**
+ * The call behind a trace, where nothing else can be in the difference: the trace stands for one call and is the only one on that model, everybody in
+ * the thread has a transcript, all their answers are final, and times leave no doubt which of them the total counts.
+ */
+function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">, bounds: Bounds): Settlement["revealed"] {
+  const { base, total, cut, covered, explained, unexplained, end } = reading;
+  const shown = explained.filter((e) => e.why !== "own-behalf");
+  const trace = shown[0]?.traces[0];
+  if (shown.length !== 1 || shown[0]?.why !== "unrecorded" || shown[0].traces.length !== 1 || trace?.record == null || !trace.one) return null;
+  if (unexplained.length > 0 || cut.length > 0 || covered.some((call) => call.end !== "finished") || members.some((agent) => agent.records === 0)) return null;
+  const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
+  const tokens = tokensOf(shown[0]);
+  if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
+  return { agent: trace.agent.key, call: { response: trace.record, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" } };
+}
+
+/** Null where it is not known how long cache writes live: that decides what they cost. */
+function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {
+  if (amounts.cacheWrite1hTokens === null && amounts.cacheWriteTokens !== 0) return null;
+  return {
+    inputTokens: amounts.inputTokens ?? 0,
+    outputTokens: amounts.outputTokens ?? 0,
+    reasoningTokens: 0,
+    cacheReadTokens: amounts.cacheReadTokens ?? 0,
+    cacheWriteTokens: amounts.cacheWriteTokens ?? 0,
+    cacheWrite1hTokens: amounts.cacheWrite1hTokens ?? 0,
+  };
+}
+
+const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });

@@ -1,0 +1,54 @@
+import { placeOf, type RecordKey } from "./ids.ts";
+import type { CallUnrecorded, Observation, TotalStated } from "./observation.ts";
+
+/** A total that the product stated, and when that was, as nearly as the records around it tell. */
+export interface StatedTotal extends Omit<TotalStated, "type"> {
+  /** Everything until then was known when it was written; null if nothing before it has a time. */
+  readonly after: number | null;
+  /** It was written before this; null if nothing with a time follows it. */
+  readonly before: number | null;
+}
+
+export interface UnrecordedCall extends Omit<CallUnrecorded, "type"> {
+  readonly at: number | null;
+  /** The record in which it shows. */
+  readonly record: RecordKey | null;
+}
+
+/** The totals of one thread and the traces of calls without a record, out of what its own records say. */
+export function readTotals(facts: readonly Observation[]): { readonly totals: readonly StatedTotal[]; readonly unrecorded: readonly UnrecordedCall[] } {
+  if (!facts.some((f) => f.type === "total-stated" || f.type === "call-unrecorded")) return { totals: [], unrecorded: [] };
+  const [totals, unrecorded]: [StatedTotal[], UnrecordedCall[]] = [[], []];
+  for (const list of Map.groupBy(facts, (f) => fileOf(f)).values()) {
+    const inOrder = list.toSorted((a, b) => a.order - b.order || (a.id < b.id ? -1 : 1));
+    const before = earliestLater(inOrder);
+    let after: number | null = null;
+    for (const [i, fact] of inOrder.entries()) {
+      if (fact.at !== null) after = Math.max(after ?? fact.at, fact.at);
+      if (fact.type === "total-stated") {
+        const { byModel, costUsd, began, activeMs } = fact;
+        totals.push({ byModel, costUsd, began, activeMs, after: latest(after, writtenAtLeast(fact)), before: before[i] ?? null });
+      }
+      if (fact.type === "call-unrecorded") unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: fact.keys[0] ?? null });
+    }
+  }
+  return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
+}
+
+const latest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b));
+
+/** The processes in it ran one after the other, perhaps with pauses between them. */
+const writtenAtLeast = ({ began, activeMs }: TotalStated) => (began === null || activeMs === null ? null : began + activeMs);
+
+const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
+
+/** For each fact, the earliest time that stands below it. */
+function earliestLater(inOrder: readonly Observation[]): (number | null)[] {
+  const times: (number | null)[] = [];
+  let earliest: number | null = null;
+  for (const fact of inOrder.toReversed()) {
+    times.push(earliest);
+    if (fact.at !== null) earliest = Math.min(earliest ?? fact.at, fact.at);
+  }
+  return times.reverse();
+}
