@@ -21,7 +21,16 @@ export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   };
 }
 
-function ownPrice(price: OwnPrice, { tokens }: ModelCall): number {
+/** US dollars for a million tokens of each kind. */
+interface FlatPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+  readonly cache_write_1h: number;
+}
+
+function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
   const shortWrites = tokens.cacheWriteTokens - tokens.cacheWrite1hTokens;
   return (
     (tokens.inputTokens * price.input +
@@ -36,10 +45,31 @@ function ownPrice(price: OwnPrice, { tokens }: ModelCall): number {
 /** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them. */
 export const listPrice: Price = (call: ModelCall, provider: string) => {
   const vendor = PROVIDERS.find((p) => p.name === provider)?.vendor;
-  return priceOf(call, vendor) ?? priceOf(call, undefined);
+  const day = call.at === null ? "" : new Date(call.at).toISOString().slice(0, 10);
+  const name = `${vendor} ${call.model} ${day}`;
+  const flat = flatPrices.get(name);
+  if (flat === "unknown") return null;
+  if (flat !== undefined && flat !== "tiered") return ownPrice(flat, call);
+  const found = look(call, vendor) ?? look(call, undefined);
+  flatPrices.set(name, found === null ? "unknown" : (flatPriceIn(found, call) ?? "tiered"));
+  return found?.total_price ?? null;
 };
 
-function priceOf({ model, tokens, at }: ModelCall, vendor: string | undefined): number | null {
+/** Looking a model up takes a hundred times longer than multiplying; a price without tiers is looked up once a day of calls. */
+const flatPrices = new Map<string, FlatPrice | "tiered" | "unknown">();
+
+type Found = NonNullable<ReturnType<PriceList["calcPrice"]>>;
+
+/** Null unless every kind of token has one price, and the price list agrees with what follows from that. */
+function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): FlatPrice | null {
+  const { input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, cache_write_1h_mtok } = model_price as Readonly<Record<string, unknown>>;
+  const flat = { input: input_mtok, output: output_mtok, cache_read: cache_read_mtok, cache_write: cache_write_mtok, cache_write_1h: cache_write_1h_mtok };
+  if (!Object.values(flat).every((value) => typeof value === "number")) return null;
+  const price = flat as FlatPrice;
+  return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
+}
+
+function look({ model, tokens, at }: ModelCall, vendor: string | undefined): Found | null {
   // The library wants all input together, caches included.
   const input = tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
   const usage = {
@@ -49,11 +79,9 @@ function priceOf({ model, tokens, at }: ModelCall, vendor: string | undefined): 
     cache_write_tokens: tokens.cacheWriteTokens,
     cache_write_1h_tokens: tokens.cacheWrite1hTokens,
   };
+  const when = { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) };
   try {
-    return (
-      priceList().calcPrice(usage, model, { ...(vendor === undefined ? {} : { providerId: vendor }), ...(at === null ? {} : { timestamp: new Date(at) }) })
-        ?.total_price ?? null
-    );
+    return priceList().calcPrice(usage, model, when) ?? null;
   } catch {
     // It throws for numbers that do not add up; an unknown cost is said as unknown.
     return null;

@@ -1,0 +1,50 @@
+import { calcPrice } from "@pydantic/genai-prices";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ModelCall } from "../core/gather.ts";
+import { recordKey } from "../core/ids.ts";
+import { listPrice } from "./prices.ts";
+
+const at = Date.parse("2026-11-15");
+const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall => ({
+  response: recordKey("claude", "r"),
+  at,
+  model,
+  tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },
+  counted: true,
+  end: "finished",
+});
+
+describe("public prices", () => {
+  it("are the price list's own, call after call, for flat and tiered models alike", () => {
+    const count = fc.nat(400_000);
+    fc.assert(
+      fc.property(
+        fc.constantFrom("claude-opus-5-5", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-sonnet-4-20250514"),
+        count,
+        count,
+        count,
+        count,
+        (model, input, output, read, write) => {
+          const oneHour = Math.floor(write / 3);
+          const ours = listPrice(
+            call(model, { inputTokens: input, outputTokens: output, cacheReadTokens: read, cacheWriteTokens: write, cacheWrite1hTokens: oneHour }),
+            "claude",
+          );
+          const usage = {
+            input_tokens: input + read + write,
+            output_tokens: output,
+            cache_read_tokens: read,
+            cache_write_tokens: write,
+            cache_write_1h_tokens: oneHour,
+          };
+          expect(ours).toBeCloseTo(calcPrice(usage, model, { providerId: "anthropic", timestamp: new Date(at) })?.total_price ?? Number.NaN, 9);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+  it("are unknown for models nobody lists, every time they are asked for", () => {
+    expect([1, 2].map(() => listPrice(call("no-such-model", { inputTokens: 1 }), "claude"))).toEqual([null, null]);
+  });
+});
