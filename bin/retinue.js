@@ -7,9 +7,15 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
   console.error(`retinue needs Node.js ${NEEDED.join(".")} or newer; this is Node.js ${process.versions.node}.`);
   process.exit(1);
 } else {
-  import("../dist/cli/main.js").catch((error) => {
-    if (error.code !== "ERR_MODULE_NOT_FOUND" || String(error.message).indexOf("dist") < 0) throw error;
-    console.error("retinue is not built yet: run `npm run build`, or `npm start` from the checkout.");
-    process.exit(1);
-  });
+  import("node:module")
+    .then((module) => {
+      // Compiling the program takes longer than most commands do; Node keeps the result in the folder for temporary files.
+      module.enableCompileCache();
+      return import("../dist/cli/main.js");
+    })
+    .catch((error) => {
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || String(error.message).indexOf("dist") < 0) throw error;
+      console.error("retinue is not built yet: run `npm run build`, or `npm start` from the checkout.");
+      process.exit(1);
+    });
 }
