@@ -44,6 +44,16 @@ describe("public prices", () => {
       { numRuns: 200 },
     );
   });
+  it("are the same to the last digit, whichever call of a day comes first", () => {
+    const [a, b] = [
+      call("claude-opus-5-5", { inputTokens: 139, outputTokens: 47, cacheReadTokens: 3703, cacheWriteTokens: 26 }),
+      call("claude-opus-5-5", { inputTokens: 7 }),
+    ];
+    const other = (c: ModelCall) => ({ ...c, at: at + 86_400_000 });
+    const first = listPrice(other(a), "claude");
+    listPrice(b, "claude");
+    expect(listPrice(a, "claude")).toBe(first);
+  });
   it("are unknown for models nobody lists, every time they are asked for", () => {
     expect([1, 2].map(() => listPrice(call("no-such-model", { inputTokens: 1 }), "claude"))).toEqual([null, null]);
   });

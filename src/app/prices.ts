@@ -51,8 +51,10 @@ export const listPrice: Price = (call: ModelCall, provider: string) => {
   if (flat === "unknown") return null;
   if (flat !== undefined && flat !== "tiered") return ownPrice(flat, call);
   const found = look(call, vendor) ?? look(call, undefined);
-  flatPrices.set(name, found === null ? "unknown" : (flatPriceIn(found, call) ?? "tiered"));
-  return found?.total_price ?? null;
+  const known = found === null ? "unknown" : (flatPriceIn(found, call) ?? "tiered");
+  flatPrices.set(name, known);
+  // To the last digit the same, whichever call of the day happened to be looked up.
+  return typeof known === "string" ? (found?.total_price ?? null) : ownPrice(known, call);
 };
 
 /** Looking a model up takes a hundred times longer than multiplying; a price without tiers is looked up once a day of calls. */
