@@ -53,7 +53,13 @@ export function examine(machine: Machine, env: Env): Examination {
     agents: forest.agents.size - roots.length,
     internal: roots.reduce((sum, root) => sum + root.ownBehalf.length, 0),
     problems: [...byCode]
-      .map(([code, list]) => ({ code, severity: PROBLEMS[code][0], sentence: PROBLEMS[code][1], count: list.length, examples: list.slice(0, EXAMPLES) }))
+      .map(([code, list]) => ({
+        code,
+        severity: PROBLEMS[code][0],
+        sentence: PROBLEMS[code][1],
+        count: list.reduce((sum, p) => sum + (p.times ?? 1), 0),
+        examples: list.slice(0, EXAMPLES),
+      }))
       .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count),
   };
 }

@@ -4,11 +4,11 @@ import { type Forest, link } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { Observation } from "../core/observation.ts";
 import type { ManualLink } from "../core/parents.ts";
-import type { Problem } from "../core/problem.ts";
+import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import type { Kept } from "../stores/kept.ts";
-import { fileSize, noReads, type ReadCounts, readLines, readWhole, walk } from "../transports/files.ts";
+import { fileSize, type Line, noReads, type OtherEntry, type ReadCounts, readLines, readWhole, unseenFolders, walk } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome, userHome } from "./home.ts";
@@ -50,7 +50,7 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
   const counts = noReads();
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
-  const { roots, sources } = await discover(options, unreadable);
+  const { roots, sources } = await discover(options, problems, unreadable);
 
   const observations: Observation[] = [];
   let done = 0;
@@ -71,13 +71,18 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
   return { forest, roots, sources, counts, problems: [...problems, ...forest.problems] };
 }
 
-async function discover(options: MachineOptions, unreadable: (path: string, error: Error) => void) {
+async function discover(options: MachineOptions, problems: Problem[], unreadable: (path: string, error: Error) => void) {
   const sources = new Map<string, Source>();
   const roots: RootSeen[] = [];
   for (const provider of options.providers ?? PROVIDERS) {
+    const seen = new Set<string>();
     for (const root of new Set(provider.roots(options.env, userHome(options.env)))) {
       let [files, bytes] = [0, 0];
-      for await (const path of walk(root, provider.folders, unreadable)) {
+      const other = (path: string, is: OtherEntry) => {
+        if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
+        else if (provider.stream(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
+      };
+      for await (const path of walk(root, await unseenFolders(root, provider.folders, seen), unreadable, other)) {
         const stream = provider.stream(path);
         if (stream === null) continue;
         const full = join(root, path);
@@ -96,29 +101,48 @@ async function discover(options: MachineOptions, unreadable: (path: string, erro
   return { roots, sources };
 }
 
+/** Of each kind that many are kept for each file, so that a file of junk costs no more memory than a good one. */
+const KEPT_PROBLEMS = 100;
+
 async function readSource({ stream, file }: Source, counts: ReadCounts, observations: Observation[], problems: Problem[]) {
   const parser = stream.open(file);
+  const told = new Map<ProblemCode, number>();
+  const tell = (problem: Problem) => {
+    const times = (told.get(problem.code) ?? 0) + 1;
+    told.set(problem.code, times);
+    if (times <= KEPT_PROBLEMS) problems.push(problem);
+  };
   const take = (bytes: Uint8Array, line: number) => {
     const found = parser.push(bytes, line);
     for (const o of found.observations) observations.push(o);
-    for (const p of found.problems) problems.push(p);
+    for (const p of found.problems) tell(p);
   };
-  if (stream.shape === "document") {
-    take(await readWhole(file.path, counts), 0);
-    return;
-  }
-  for await (const lines of readLines(file.path, counts, isWholeJson)) {
-    for (const line of lines) {
-      if (line.is === "line") take(line.bytes, line.number);
-      else
-        problems.push({
-          code: line.is === "unfinished" ? "line-unfinished" : "line-too-long",
-          where: `${file.path}:${line.number}`,
-          detail: `${line.length} bytes`,
-        });
+  let isEmpty = true;
+  try {
+    if (stream.shape === "document") {
+      isEmpty = false;
+      take(await readWhole(file.path, counts), 0);
+    } else {
+      for await (const lines of readLines(file.path, counts, isWholeJson)) {
+        for (const line of lines) {
+          isEmpty = false;
+          if (line.is === "line") take(line.bytes, line.number);
+          else tell({ code: LINE_PROBLEMS[line.is], where: `${file.path}:${line.number}`, detail: `${line.length} bytes` });
+        }
+      }
     }
+  } finally {
+    for (const [code, times] of told)
+      if (times > KEPT_PROBLEMS) problems.push({ code, where: file.path, detail: "more of the same in this file", times: times - KEPT_PROBLEMS });
   }
+  if (isEmpty) tell({ code: "file-empty", where: file.path, detail: `${file.bytes} bytes` });
 }
+
+const LINE_PROBLEMS = {
+  unfinished: "line-unfinished",
+  "too-long": "line-too-long",
+  zeroes: "line-zeroes",
+} as const satisfies Record<Exclude<Line["is"], "line">, ProblemCode>;
 
 /** A last line without its end may be complete all the same: editors and copies cut the final newline. */
 export function isWholeJson(line: Uint8Array): boolean {
