@@ -187,6 +187,6 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {
-  const best = Math.min(...titles.map((t) => t.rank));
+  const best = titles.reduce((rank, t) => Math.min(rank, t.rank), Number.POSITIVE_INFINITY);
   return titles.findLast((t) => t.rank === best)?.title ?? null;
 }

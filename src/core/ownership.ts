@@ -19,6 +19,8 @@ export interface Ownership {
 interface Claim {
   at: number;
   readonly holders: Set<AgentKey>;
+  /** Equal for claims with the same holders, once it was asked for. */
+  group?: number;
 }
 
 export function decideOwnership(observations: readonly Observation[]): Ownership {
@@ -69,17 +71,25 @@ function rivalry(observations: readonly Observation[], claims: ReadonlyMap<Recor
     if (thread !== o.speaker && threads.has(thread) && !rivals.has(thread)) keep(thread, o);
   }
 
-  const firsts = new Map<string, number>();
+  // Forks hold the same records by the thousand: records with the same holders are looked at as one, and every pair of holders once.
+  const groupNumbers = new Map<string, number>();
+  const groupOf = (claim: Claim): number => {
+    if (claim.group !== undefined) return claim.group;
+    const names = [...claim.holders].sort().join(" ");
+    claim.group = groupNumbers.get(names) ?? groupNumbers.size;
+    groupNumbers.set(names, claim.group);
+    return claim.group;
+  };
+  const groups = new Map([...byHolder].map(([holder, list]) => [holder, groupByHolders(list, claims, groupOf)]));
+  const firsts = new Map<AgentKey, Map<AgentKey, number>>();
   /** When `holder` first did something that `other` does not hold; never, if it holds nothing of its own. */
   const firstWithout = (holder: AgentKey, other: AgentKey): number => {
-    const pair = `${holder} ${other}`;
-    const known = firsts.get(pair);
+    const known = firsts.get(holder)?.get(other);
     if (known !== undefined) return known;
     let first = Number.POSITIVE_INFINITY;
-    for (const o of byHolder.get(holder) ?? []) {
-      if (o.at !== null && o.at < first && !o.keys.some((key) => claims.get(key)?.holders.has(other))) first = o.at;
-    }
-    firsts.set(pair, first);
+    for (const { at, holders } of groups.get(holder) ?? []) if (at < first && !holders.some((set) => set.has(other))) first = at;
+    const row = firsts.get(holder) ?? new Map<AgentKey, number>();
+    firsts.set(holder, row.set(other, first));
     return first;
   };
   /** Proof that `holder` came later than the record, seen beside `other`. Holding nothing of its own proves nothing. */
@@ -94,7 +104,7 @@ function rivalry(observations: readonly Observation[], claims: ReadonlyMap<Recor
     if (threadA === threadB || (threadA === a && threadB === b)) return false;
     return beganAfter(threadB, threadA, at) && !beganAfter(threadA, threadB, at);
   };
-  const winner = (claim: Claim): AgentKey => {
+  const decide = (claim: Claim): AgentKey => {
     const holders = [...claim.holders];
     const unbeaten = holders.filter((b) => !holders.some((a) => a !== b && beats(a, b, claim.at)));
     const field = unbeaten.length > 0 ? unbeaten : holders;
@@ -102,7 +112,41 @@ function rivalry(observations: readonly Observation[], claims: ReadonlyMap<Recor
     const rank = (k: AgentKey) => `${spawned.has(k) ? 0 : 1}${k}`;
     return field.reduce((best, k) => (rank(k) < rank(best) ? k : best));
   };
+  /** The moments at which the answer for these holders may change: between two of them it is the same for every record. */
+  const turns = (holders: ReadonlySet<AgentKey>): number[] => {
+    const times = new Set<number>();
+    for (const a of holders) for (const b of holders) if (a !== b) times.add(firstWithout(a, b)).add(firstWithout(threadOf(a), threadOf(b)));
+    return [...times].sort((x, y) => x - y);
+  };
+  const decided = new Map<number, { readonly turns: readonly number[]; readonly winners: Map<number, AgentKey> }>();
+  const winner = (claim: Claim): AgentKey => {
+    const known = decided.get(groupOf(claim)) ?? { turns: turns(claim.holders), winners: new Map() };
+    decided.set(groupOf(claim), known);
+    const span = known.turns.findLastIndex((turn) => turn <= claim.at);
+    const best = known.winners.get(span) ?? decide(claim);
+    known.winners.set(span, best);
+    return best;
+  };
   return { winner };
+}
+
+interface SameHolders {
+  at: number;
+  readonly holders: readonly ReadonlySet<AgentKey>[];
+}
+
+/** The earliest of all observations whose records have the same holders. */
+function groupByHolders(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, groupOf: (claim: Claim) => number): SameHolders[] {
+  const groups = new Map<string, SameHolders>();
+  for (const o of observations) {
+    if (o.at === null) continue;
+    const held = o.keys.flatMap((key) => claims.get(key) ?? []);
+    const name = held.map(groupOf).join(" ");
+    const known = groups.get(name);
+    if (known === undefined) groups.set(name, { at: o.at, holders: held.map((claim) => claim.holders) });
+    else known.at = Math.min(known.at, o.at);
+  }
+  return [...groups.values()];
 }
 
 function newestCopies(observations: readonly Observation[], owners: ReadonlyMap<RecordKey, AgentKey>): Map<AgentKey, AgentKey> {
