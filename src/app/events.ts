@@ -49,10 +49,16 @@ const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.every((key) => (
 
 function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
   const toolNames = new Map(drafts.flatMap((d) => (d.kind === "toolCall" && d.tool ? [[d.tool.call, d.tool.name] as const] : [])));
+  const calls = new Map<AgentKey, Map<RecordKey, Tokens>>();
+  const callsOf = (agent: LinkedAgent) => {
+    const known = calls.get(agent.key) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    calls.set(agent.key, known);
+    return known;
+  };
   const shown = new Set<RecordKey>();
   return drafts.map((draft) => {
     const agent = agentOf(forest, draft.speaker);
-    const usage = draft.response === null || shown.has(draft.response) ? null : usageOf(agent, draft.response);
+    const usage = draft.response === null || shown.has(draft.response) ? null : (callsOf(agent).get(draft.response) ?? null);
     if (draft.response !== null) shown.add(draft.response);
     return {
       schema: "retinue/event@1",
@@ -74,10 +80,6 @@ function spoken(forest: Forest, drafts: readonly Placed[]): Unnumbered[] {
       ref: { path: draft.path, line: draft.line },
     };
   });
-}
-
-function usageOf(agent: LinkedAgent, response: RecordKey): Tokens | null {
-  return agent.calls.find((c) => c.response === response)?.tokens ?? null;
 }
 
 /** What no single record says: that a child began, and how the agent stands. */

@@ -97,10 +97,15 @@ export function gatherAgents(
         fact satisfies never;
     }
   }
-  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns)]));
+  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, ownerOf)]));
 }
 
-function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>): GatheredAgent {
+function gatherOne(
+  key: AgentKey,
+  facts: readonly Observation[],
+  spawns: ReadonlySet<CallKey>,
+  ownerOf: (record: RecordKey) => AgentKey | undefined,
+): GatheredAgent {
   const described = facts.filter((f) => f.type === "agent-described");
   const records = facts.filter((f) => f.type === "record");
   const calls = mergeCalls(facts.filter((f) => f.type === "model-call"));
@@ -112,7 +117,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   return {
     key,
     kind: firstOf("kind"),
-    internal: firstOf("internal"),
+    internal:
+      described.find(({ internal }) => internal !== undefined && !(internal.follows !== undefined && ownerOf(internal.follows) === key))?.internal ?? null,
     productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
     agentType: firstOf("agentType"),
     name: firstOf("name"),

@@ -51,7 +51,12 @@ export interface AgentDescribed {
   readonly agent: AgentKey;
   readonly kind?: AgentKind;
   /** Set for the product's own background work (warm-ups, suggestions, compaction): not an agent, its calls count as internal. */
-  readonly internal?: { readonly why: string; readonly unlessSpawned: boolean };
+  readonly internal?: {
+    readonly why: string;
+    readonly unlessSpawned: boolean;
+    /** The record its first one follows. If that is its own, the file is only out of order, and this says nothing. */
+    readonly follows?: RecordKey;
+  };
   readonly productVersion?: string;
   readonly agentType?: string;
   readonly name?: string;

@@ -59,15 +59,15 @@ function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
     if (next.row.is === "folded") continue;
     const { children } = next.row.agent;
     const quiet = (a: AgentTree, i: number) => i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
-    const hidden = all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet);
-    const shown: Row[] = children.filter((c) => !hidden.includes(c)).map((agent) => ({ is: "agent", branch: "", agent }));
-    if (hidden.length > 0) shown.push({ is: "folded", branch: "", agents: hidden });
+    const hidden = new Set(all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet));
+    const shown: Row[] = children.filter((c) => !hidden.has(c)).map((agent) => ({ is: "agent", branch: "", agent }));
+    if (hidden.size > 0) shown.push({ is: "folded", branch: "", agents: [...hidden] });
     const indent = next.indent;
     const placed = shown.map((row, i) => {
       const isLast = i === shown.length - 1;
       return { row: { ...row, branch: `${indent}${isLast ? "└─ " : "├─ "}` }, indent: `${indent}${isLast ? "   " : "│  "}` };
     });
-    stack.push(...placed.reverse());
+    for (const place of placed.reverse()) stack.push(place);
   }
 }
 
@@ -185,6 +185,6 @@ export function* walk(tree: AgentTree): Generator<AgentTree> {
   const stack = [tree];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next;
-    stack.push(...next.children.toReversed());
+    for (const child of next.children.toReversed()) stack.push(child);
   }
 }

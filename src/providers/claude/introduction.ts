@@ -32,6 +32,8 @@ export class Introduction {
   #last: { readonly speaker: AgentKey; readonly cwd: unknown; readonly gitBranch: unknown; readonly version: unknown } | null = null;
   /** The conversation itself has begun. */
   begun = false;
+  /** Something before that could not be read. */
+  damaged = false;
 
   constructor(of: TranscriptOf, file: SourceFile) {
     this.#of = of;
@@ -99,8 +101,11 @@ export class Introduction {
 
   /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
   #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
-    if (row.parentUuid !== null)
-      out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "it begins in the middle of another conversation", unlessSpawned: true } });
+    // Where the beginning is damaged, the first record that can be read is not the first one.
+    if (row.parentUuid !== null && !this.damaged) {
+      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, follows: key.record(session ?? "", row.parentUuid) };
+      out.addOfFile({ type: "agent-described", agent: speaker, internal });
+    }
     if (session !== null) this.#answer(out, row, speaker, session);
   }
 
@@ -131,7 +136,8 @@ export class Introduction {
           exclusive: true,
           says: "it began after the call, and its file holds no prompt",
         });
-      out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
+      else if (row.parentUuid === null && !this.damaged)
+        out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
     }
   }
 

@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import { asObject, asText, asWords, decodeText, parseJson } from "../../core/json.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { eventsOf } from "./events.ts";
@@ -34,6 +34,8 @@ export class Transcript implements Parser {
   #session: string | null;
   /** A file that is not what its place says: reported once, then passed over. */
   #refused = false;
+  /** Number of the last line that was handed to us. */
+  #read = 0;
   /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
   #sawMain = false;
   /** Inline agents: each sidechain record to the first record of its chain. */
@@ -51,12 +53,33 @@ export class Transcript implements Parser {
 
   push(record: Uint8Array, line: number): Findings {
     this.#last = null;
-    if (this.#refused || startsWith(record, REQUEST_PREFIX)) return NOTHING;
+    if (this.#refused) return NOTHING;
+    // A number left out is a line that could not even be handed to us.
+    if (line > this.#read + 1) this.#introduction.damaged = true;
+    this.#read = line;
+    if (startsWith(record, REQUEST_PREFIX)) return NOTHING;
     const attachment = ATTACHMENT.exec(decoder.decode(record.subarray(0, 400)))?.[1];
     if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment)) return NOTHING;
-    const parsed = parseJson(decoder.decode(record));
-    if (parsed === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
-    const json = asObject(parsed.value);
+    const { text, isUtf8 } = decodeText(record);
+    const parsed = parseJson(text);
+    if (parsed !== null) {
+      const found = this.#readJson(parsed.value, line);
+      return isUtf8 ? found : withProblem(found, this.#file.path, line, "text-not-utf8", `${record.length} bytes`);
+    }
+    this.#introduction.damaged = true;
+    const torn = tornOff(text);
+    if (torn === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    return withProblem(
+      this.#readJson(torn.value, line),
+      this.#file.path,
+      line,
+      "line-not-json",
+      `${record.length} bytes; the whole record at its end was read`,
+    );
+  }
+
+  #readJson(value: unknown, line: number): Findings {
+    const json = asObject(value);
     if (json === null) return problemAt(this.#file.path, line, "record-malformed", "not an object");
     const row = readRow(json);
     if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type))
@@ -82,6 +105,10 @@ export class Transcript implements Parser {
   /** An agent's file must say that it is one, and of this thread. */
   #refusal(row: Row, line: number): Findings | null {
     if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
+    if (row.isSidechain === null && row.uuid === null) {
+      this.#introduction.damaged = true;
+      return problemAt(this.#file.path, line, "record-malformed", "it has no id and does not say whose it is");
+    }
     if (row.isSidechain !== true) {
       return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
     }
@@ -200,6 +227,19 @@ export class Transcript implements Parser {
     this.#told.add(what);
     return isNew;
   }
+}
+
+/** Every record of a conversation begins so. */
+const RECORD_START = '{"parentUuid":';
+
+/** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
+function tornOff(text: string): { readonly value: unknown } | null {
+  const start = text.lastIndexOf(RECORD_START);
+  return start > 0 ? parseJson(text.slice(start)) : null;
+}
+
+function withProblem(found: Findings, path: string, line: number, code: ProblemCode, detail: string): Findings {
+  return { observations: found.observations, problems: [...found.problems, ...problemAt(path, line, code, detail).problems] };
 }
 
 function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
