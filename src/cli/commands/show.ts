@@ -3,6 +3,7 @@ import { listPrice } from "../../app/prices.ts";
 import { explain } from "../../app/why.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context } from "../context.ts";
+import { printable } from "../render/format.ts";
 import { frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, threadMarkdown } from "../render/markdown.ts";
 
@@ -25,5 +26,5 @@ export async function show(context: Context, uri: string, options: ShowOptions):
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
   const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(machine.forest, agent), full);
-  out(`${frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`);
+  out(printable(`${frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`));
 }

@@ -150,7 +150,7 @@ function summaryOf(tree: AgentTree): string {
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${n} ${status}`);
   const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
-  const state = tree.activity === null ? tree.status : `${tree.status}: ${tree.activity}`;
+  const state = tree.activity === null ? tree.status : `${tree.status}: ${oneLine(tree.activity)}`;
   return [
     state,
     agents,
