@@ -13,12 +13,15 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
+/** Their bytes are good only until the next ones are asked for. */
+const kept = (lines: readonly Line[]) => lines.map((line) => (line.is === "line" ? { ...line, bytes: Uint8Array.from(line.bytes) } : line));
+
 async function linesOf(content: string | Uint8Array, isWhole = false) {
   const path = join(folder, "file.jsonl");
   writeFileSync(path, content);
   const counts = noReads();
   const lines: Line[] = [];
-  for await (const some of readLines(path, counts, () => isWhole)) lines.push(...some);
+  for await (const some of readLines(path, counts, () => isWhole)) lines.push(...kept(some));
   return { counts, lines, shown: lines.map((line) => [line.number, line.is === "line" ? decode(line.bytes) : line.is]) };
 }
 
@@ -97,7 +100,7 @@ describe("lines of a file", () => {
     const long = "x".repeat(3 << 20);
     writeFileSync(path, `one\n${long}\ntwo\n${long}`);
     const lines: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, 1 << 20)) lines.push(...some);
+    for await (const some of readLines(path, noReads(), () => true, 1 << 20)) lines.push(...kept(some));
     expect(lines.map((line) => (line.is === "line" ? decode(line.bytes) : line))).toEqual([
       "one",
       { is: "too-long", number: 2, length: long.length },
@@ -110,8 +113,24 @@ describe("lines of a file", () => {
     const path = join(folder, "file.jsonl");
     writeFileSync(path, "12345\n123456\n");
     const lines: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, 5)) lines.push(...some);
+    for await (const some of readLines(path, noReads(), () => true, 5)) lines.push(...kept(some));
     expect(lines.map((line) => line.is)).toEqual(["line", "too-long"]);
+  });
+
+  it("are none of a pipe that took the file's place", async () => {
+    const path = join(folder, "file.jsonl");
+    execFileSync("mkfifo", [path]);
+    await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no file any more");
+  });
+
+  it("leave everything else its turn", async () => {
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    await linesOf(`${"x".repeat(99)}\n`.repeat(300_000));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(0);
   });
 
   it("tell of a last one that is still being written, how long it is so far", async () => {
