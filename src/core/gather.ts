@@ -97,15 +97,10 @@ export function gatherAgents(
         fact satisfies never;
     }
   }
-  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, ownerOf)]));
+  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns)]));
 }
 
-function gatherOne(
-  key: AgentKey,
-  facts: readonly Observation[],
-  spawns: ReadonlySet<CallKey>,
-  ownerOf: (record: RecordKey) => AgentKey | undefined,
-): GatheredAgent {
+function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>): GatheredAgent {
   const described = facts.filter((f) => f.type === "agent-described");
   const records = facts.filter((f) => f.type === "record");
   const calls = mergeCalls(facts.filter((f) => f.type === "model-call"));
@@ -113,12 +108,12 @@ function gatherOne(
   const standing = records.findLast((r) => r.stands !== null);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
+  const begins = described.some((d) => d.begins);
   const uncounted = calls.filter((c) => !c.counted).length;
   return {
     key,
     kind: firstOf("kind"),
-    internal:
-      described.find(({ internal }) => internal !== undefined && !(internal.follows !== undefined && ownerOf(internal.follows) === key))?.internal ?? null,
+    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessBegins && begins))?.internal ?? null,
     productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
     agentType: firstOf("agentType"),
     name: firstOf("name"),

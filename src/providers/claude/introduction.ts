@@ -34,6 +34,7 @@ export class Introduction {
   begun = false;
   /** Something before that could not be read. */
   damaged = false;
+  #lacksBeginning = false;
 
   constructor(of: TranscriptOf, file: SourceFile) {
     this.#of = of;
@@ -52,6 +53,10 @@ export class Introduction {
     if (this.#of.agent !== null && !this.begun && CONVERSATION.has(row.type)) {
       this.begun = true;
       this.#introduceAgent(out, row, speaker, session);
+    }
+    if (this.#lacksBeginning && row.type === "user" && row.parentUuid === null) {
+      this.#lacksBeginning = false;
+      out.addOfFile({ type: "agent-described", agent: speaker, begins: true });
     }
     this.#introduceMate(out, row, speaker);
   }
@@ -103,7 +108,8 @@ export class Introduction {
   #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     // Where the beginning is damaged, the first record that can be read is not the first one.
     if (row.parentUuid !== null && !this.damaged) {
-      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, follows: key.record(session ?? "", row.parentUuid) };
+      this.#lacksBeginning = true;
+      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessBegins: true } as const;
       out.addOfFile({ type: "agent-described", agent: speaker, internal });
     }
     if (session !== null) this.#answer(out, row, speaker, session);

@@ -130,7 +130,7 @@ describe("a damaged file", () => {
   it("of an agent is not refused for a record that says nothing of itself", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [{ type: "user" }, first, second] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
-    expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it has no id and does not say whose it is`]);
+    expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it does not say whose it is`]);
   });
 
   it("of an agent at work, whose call is lost, is an agent's: a warm-up would have ended with its answer", () => {
@@ -214,7 +214,7 @@ describe("records that are not as they should be", () => {
       `line-not-json ${THREAD_FILE}:2: 15 bytes`,
       `record-malformed ${THREAD_FILE}:3: not an object`,
       `record-unknown ${THREAD_FILE}:4: brand-new`,
-      `record-unknown ${THREAD_FILE}:5: no type`,
+      `record-malformed ${THREAD_FILE}:5: no type`,
     ]);
     expect(treeFrom({ [THREAD_FILE]: records })).toMatchObject({ status: "completed", usage: { own: { calls: 1 } } });
   });

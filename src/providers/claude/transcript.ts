@@ -63,14 +63,14 @@ export class Transcript implements Parser {
     const { text, isUtf8 } = decodeText(record);
     const parsed = parseJson(text);
     if (parsed !== null) {
-      const found = this.#readJson(parsed.value, line);
+      const found = this.#readJson(parsed.value, line, isUtf8);
       return isUtf8 ? found : withProblem(found, this.#file.path, line, "text-not-utf8", `${record.length} bytes`);
     }
     this.#introduction.damaged = true;
     const torn = tornOff(text);
     if (torn === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     return withProblem(
-      this.#readJson(torn.value, line),
+      this.#readJson(torn.value, line, isUtf8),
       this.#file.path,
       line,
       "line-not-json",
@@ -78,14 +78,16 @@ export class Transcript implements Parser {
     );
   }
 
-  #readJson(value: unknown, line: number): Findings {
+  #readJson(value: unknown, line: number, isUtf8: boolean): Findings {
     const json = asObject(value);
-    if (json === null) return problemAt(this.#file.path, line, "record-malformed", "not an object");
-    const row = readRow(json);
-    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type))
-      return problemAt(this.#file.path, line, "record-unknown", row.type === "" ? "no type" : row.type);
+    const row = json === null ? null : readRow(json);
+    if (row === null || row.type === "") {
+      this.#introduction.damaged = true;
+      return problemAt(this.#file.path, line, "record-malformed", row === null ? "not an object" : "no type");
+    }
+    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type)) return problemAt(this.#file.path, line, "record-unknown", row.type);
 
-    const refusal = this.#refusal(row, line);
+    const refusal = this.#refusal(row, line, isUtf8);
     if (refusal !== null) return refusal;
     this.#session ??= row.sessionId ?? this.#of.fallback;
     const speaker = this.#speakerOf(row);
@@ -102,20 +104,18 @@ export class Transcript implements Parser {
     return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker, this.#session ?? "") : [];
   }
 
-  /** An agent's file must say that it is one, and of this thread. */
-  #refusal(row: Row, line: number): Findings | null {
+  /** An agent's file must say that it is one, and of this thread. A damaged record is no witness: then the next one is asked. */
+  #refusal(row: Row, line: number, isUtf8: boolean): Findings | null {
     if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
-    if (row.isSidechain === null && row.uuid === null) {
+    // Of a session id that is damaged itself, the file's place knows better.
+    const isForeign = isUtf8 && this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session;
+    if (row.isSidechain === true && !isForeign) return null;
+    if (!isUtf8 || (row.isSidechain === null && row.uuid === null)) {
       this.#introduction.damaged = true;
-      return problemAt(this.#file.path, line, "record-malformed", "it has no id and does not say whose it is");
+      return problemAt(this.#file.path, line, "record-malformed", "it does not say whose it is");
     }
-    if (row.isSidechain !== true) {
-      return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
-    }
-    if (this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session) {
-      return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
-    }
-    return null;
+    if (row.isSidechain !== true) return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+    return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
   }
 
   #refuse(row: Row, line: number, code: ProblemCode, detail: string): Findings {
