@@ -1,4 +1,5 @@
 /** The index follows the disk: it reads what is new, once, and ends up where reading everything at once would. */
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   cpSync,
@@ -10,6 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -17,12 +19,14 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { seeded } from "../scripts/bench/random.ts";
 import { Library } from "../src/app/library.ts";
 import { readMachine } from "../src/app/machine.ts";
 import { treeOf } from "../src/core/record.ts";
 import type { Store } from "../src/core/store.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { MUTATIONS } from "./bad-input/mutations.ts";
 import { caseNames, filesBelow, recordedHome } from "./fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-sync-"));
@@ -210,8 +214,7 @@ describe("files change in every way files change", () => {
 
 describe("bit by bit or all at once", () => {
   const cases = caseNames("claude").filter((_, i) => i % 4 === 0);
-  it.each(cases)("%s, growing in pieces", async (name) => {
-    copyCase(name);
+  async function grow() {
     const whole = new Map(filesBelow(home).map((file) => [file, readFileSync(join(home, file))]));
     rmSync(home, { recursive: true });
     const store = await openStore();
@@ -228,6 +231,80 @@ describe("bit by bit or all at once", () => {
     }
     expect(treesOf(await refreshed(store))).toEqual(await treesAtOnce());
     store.close();
+  }
+
+  it.each(cases)("%s, growing in pieces", async (name) => {
+    copyCase(name);
+    await grow();
+  });
+
+  it.each(MUTATIONS)("growing in pieces with $name", async ({ files, change }) => {
+    const random = seeded(7);
+    for (const path of copyCase("c-nested").filter((file) => files.test(file))) writeFileSync(path, change(readFileSync(path), random));
+    await grow();
+  });
+});
+
+describe("what is no file", () => {
+  it("is told and never waited for, whether it was there at first or takes a file's place", async () => {
+    const files = copyCase("a-single");
+    const transcript = files.find((file) => file.endsWith(".jsonl") && !file.includes("subagents")) ?? "";
+    const folder = dirname(transcript);
+    const store = await openStore();
+    const trees = treesOf(await refreshed(store));
+    const name = (letter: string) => join(folder, `${letter.repeat(8)}-0000-4000-8000-000000000000.jsonl`);
+    execFileSync("mkfifo", [name("a")]);
+    symlinkSync("nowhere", name("b"));
+    symlinkSync(transcript, name("c"));
+    mkdirSync(name("d"));
+    writeFileSync(name("e"), "");
+    const library = await refreshed(store);
+    await library.refreshPaths([name("a"), name("b"), name("c"), name("d")]);
+    expect(treesOf(library)).toEqual(trees);
+    expect([...library.problems, ...library.unfinished()].map((p) => [p.code, p.where, p.detail]).sort()).toEqual([
+      ["file-empty", name("e"), "0 bytes"],
+      ["file-unreadable", name("a"), "it is a pipe, not a file"],
+      ["file-unreadable", name("d"), "it is a folder, not a file"],
+      ["link-not-followed", name("b"), "a link"],
+      ["link-not-followed", name("c"), "a link"],
+    ]);
+    rmSync(transcript);
+    execFileSync("mkfifo", [transcript]);
+    await library.refreshPaths([transcript]);
+    await library.refresh();
+    expect(library.source(transcript)).toBeUndefined();
+    store.close();
+  });
+
+  it("is a folder that another configuration links to: it is walked once, under the first name", async () => {
+    const files = copyCase("a-single");
+    const [first, second] = [join(home, ".claude"), join(home, "other")];
+    mkdirSync(second);
+    symlinkSync(join(first, "projects"), join(second, "projects"));
+    const store = await openStore();
+    const library = new Library({ env: env(), store, ...FREE, roots: new Map([["claude", [first, second]]]) });
+    await library.refresh();
+    const again = files.filter((file) => file.includes("/projects/")).map((file) => file.replace(first, second));
+    await library.refreshPaths(again);
+    expect(library.roots.map((root) => [root.path, root.folders.includes("projects")])).toEqual([
+      [first, true],
+      [second, false],
+    ]);
+    expect(again.map((path) => library.source(path))).toEqual(again.map(() => undefined));
+    store.close();
+  });
+});
+
+describe("a file of nothing but junk", () => {
+  it("is told in a few words, and all of it is counted", async () => {
+    const [transcript = ""] = copyCase("a-single").filter((file) => file.endsWith(".jsonl"));
+    writeFileSync(transcript, "{junk\n".repeat(20_000));
+    for (const store of [await openStore(), new MemoryStore()]) {
+      await refreshed(store);
+      const told = store.problems(1_000).find((p) => p.code === "line-not-json");
+      expect([told?.count, told?.examples.length]).toEqual([20_000, 101]);
+      store.close();
+    }
   });
 });
 

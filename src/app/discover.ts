@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { type FileStamp, stampOf, walk } from "../transports/files.ts";
+import { type FileStamp, type OtherEntry, stampOf, unseenFolders, walk } from "../transports/files.ts";
 import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
@@ -22,6 +22,8 @@ export interface RootSeen {
   readonly path: string;
   readonly imported: boolean;
   readonly exists: boolean;
+  /** Those of the provider's folders that are looked at here: one that another root links to is looked at once. */
+  readonly folders: readonly string[];
   readonly files: number;
   readonly bytes: number;
 }
@@ -41,9 +43,17 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
   const roots: RootSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
+  const seenBy = new Map<Provider, Set<string>>();
   for (const { provider, root, imported } of rootsOf(env, providers, others)) {
     const mine: Found[] = [];
-    for await (const path of walk(root, provider.folders, unreadable)) {
+    const seen = seenBy.get(provider) ?? new Set<string>();
+    seenBy.set(provider, seen);
+    const folders = await unseenFolders(root, provider.folders, seen);
+    const other = (path: string, is: OtherEntry) => {
+      if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
+      else if (provider.stream(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
+    };
+    for await (const path of walk(root, folders, unreadable, other)) {
       const stream = provider.stream(path);
       if (stream === null) continue;
       const full = join(root, path);
@@ -51,15 +61,17 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
       if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp, imported });
     }
     for (const found of mine) files.set(found.path, found);
-    roots.push({ provider, path: root, imported, exists: existsSync(root), files: mine.length, bytes: mine.reduce((sum, f) => sum + f.stamp.size, 0) });
+    const bytes = mine.reduce((sum, f) => sum + f.stamp.size, 0);
+    roots.push({ provider, path: root, imported, exists: existsSync(root), folders, files: mine.length, bytes });
   }
   return { roots, files, problems };
 }
 
 /** One file, if it is there and some provider's. */
 export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
-  for (const { provider, path: root, imported } of roots) {
-    const stream = path.startsWith(`${root}/`) ? provider.stream(path.slice(root.length + 1).replaceAll("\\", "/")) : null;
+  for (const { provider, path: root, imported, folders } of roots) {
+    const inside = path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
+    const stream = inside !== null && folders.some((folder) => inside.startsWith(`${folder}/`)) ? provider.stream(inside) : null;
     // It may be gone again already; that is what is being asked.
     const stamp = stream === null ? null : await stampOf(path).catch(() => null);
     if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp, imported };

@@ -3,7 +3,7 @@ import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, readLines } from "../transports/files.ts";
+import { type LinePosition, noReads, positionAfter, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
@@ -22,6 +22,7 @@ export class EventReader {
   readonly #told = new Map<string, string>();
   readonly #tellers = new Map<RecordKey, string>();
   readonly #counters = new Map<string, number>();
+  readonly #calls = new WeakMap<LinkedAgent, ReadonlyMap<RecordKey, Tokens>>();
 
   constructor(library: Library) {
     this.#library = library;
@@ -73,7 +74,7 @@ export class EventReader {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
           for (const [number, draft] of file.parser.events(line.bytes, line.number).entries()) yield { ...draft, path, line: line.number, number };
-        file.position = { offset: line.end, lines: line.is === "line" && !line.ended ? line.number - 1 : line.number };
+        file.position = positionAfter(line);
       }
     }
   }
@@ -81,7 +82,7 @@ export class EventReader {
   #spoken(forest: Forest, draft: Placed): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
-    const usage = draft.response === null || this.#shown.has(draft.response) ? null : usageOf(agent, draft.response);
+    const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#callsOf(agent).get(draft.response) ?? null);
     if (draft.response !== null) this.#shown.add(draft.response);
     return {
       schema: "retinue/event@1",
@@ -102,6 +103,12 @@ export class EventReader {
       status: null,
       ref: { path: draft.path, line: draft.line },
     };
+  }
+
+  #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    this.#calls.set(agent, known);
+    return known;
   }
 
   #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
@@ -128,10 +135,6 @@ function inOrder(a: Unnumbered, b: Unnumbered): number {
 }
 
 const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
-
-function usageOf(agent: LinkedAgent, response: RecordKey): Tokens | null {
-  return agent.calls.find((c) => c.response === response)?.tokens ?? null;
-}
 
 /** What no single record says: that a child began, and how the agent stands. */
 function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {

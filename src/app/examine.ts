@@ -48,7 +48,7 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
     settings: { path, exists, set },
     kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.files().size },
-    roots: library.roots.map(({ provider, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
+    roots: library.roots.map(({ provider, folders: _, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
     versions: [...byVersion.values()].flatMap(([first, ...more]) =>
       first === undefined ? [] : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
     ),
@@ -65,7 +65,7 @@ function sizeOf(path: string): number {
 
 function countProblems(library: Library): Examination["problems"] {
   const now = Map.groupBy([...library.problems, ...library.unfinished()], (problem) => problem.code);
-  const passing = [...now].map(([code, list]) => ({ code, count: list.length, examples: list }));
+  const passing = [...now].map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list }));
   const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
   return [...byCode]
     .map(([code, list]) => ({

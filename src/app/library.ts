@@ -75,11 +75,13 @@ export class Library {
     return this.#discovery.problems;
   }
 
-  /** Last lines that are still being written, or were never finished. */
+  /** Last lines that are still being written, or were never finished, and transcripts in which nothing stands yet. */
   unfinished(): readonly Problem[] {
-    return [...this.store.files().values()]
+    const empty = [...this.#discovery.files.values()].filter(({ stream, stamp }) => stream.shape === "lines" && stamp.size === 0);
+    const lines: Problem[] = [...this.store.files().values()]
       .filter((f) => !f.gone && f.offset < f.size && this.#discovery.files.has(f.path))
       .map((f) => ({ code: "line-unfinished", where: `${f.path}:${f.lines + 1}`, detail: `${f.size - f.offset} bytes` }));
+    return [...lines, ...empty.map(({ path }): Problem => ({ code: "file-empty", where: path, detail: "0 bytes" }))];
   }
 
   now(): number {

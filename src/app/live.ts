@@ -31,7 +31,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     wake();
   };
-  const folders = library.roots.flatMap((root) => root.provider.folders.map((folder) => join(root.path, folder)));
+  const folders = library.roots.flatMap((root) => root.folders.map((folder) => join(root.path, folder)));
   const watching = await watchFolders(folders, note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {

@@ -2,6 +2,8 @@ import { open } from "node:fs/promises";
 import type { EventDraft, EventKind } from "../core/event.ts";
 import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { SearchHit } from "../core/store.ts";
+import { formatUri } from "../core/uri.ts";
+import { WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
@@ -54,7 +56,7 @@ const BLOCK = 64 * 1024;
 
 /** One line, from where it begins to its end. Null if the file is gone by now. */
 async function readLineAt(path: string, offset: number): Promise<Uint8Array | null> {
-  const file = await open(path, "r").catch(() => null);
+  const file = await open(path, WITHOUT_WAITING).catch(() => null);
   if (file === null) return null;
   try {
     const parts: Buffer[] = [];
@@ -62,17 +64,24 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
       const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
       const end = buffer.subarray(0, bytesRead).indexOf(10);
       parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
-      if (end >= 0 || bytesRead < BLOCK) return Buffer.concat(parts);
+      if (end >= 0 || bytesRead < BLOCK) return withoutZeroes(Buffer.concat(parts));
     }
   } finally {
     await file.close();
   }
 }
 
+/** A crash may have left some behind the record. */
+function withoutZeroes(line: Buffer): Buffer {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === 0) end -= 1;
+  return line.subarray(0, end);
+}
+
 function uriOf(library: Library, speaker: AgentKey): string {
   const { provider, thread, agent } = partsOf(speaker);
   const row = library.store.named(thread, library.under).find((r) => r.key === speaker);
-  return row?.uri ?? (agent === null ? `${provider}://${thread}` : `${provider}://${thread}/${agent}`);
+  return row?.uri ?? formatUri(provider, thread, agent);
 }
 
 const BEFORE = 60;

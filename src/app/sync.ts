@@ -1,7 +1,7 @@
 import type { Observation } from "../core/observation.ts";
-import type { Problem } from "../core/problem.ts";
+import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
-import { type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
 
@@ -101,14 +101,13 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   let last = before;
   const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
-  let problems: Problem[] = [];
+  const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
   const hand = async () => {
     state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
-    writer.add({ before: last, after: state, observations, problems, texts });
+    writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
-    problems = [];
     texts = [];
   };
   let handed = state.offset;
@@ -119,13 +118,11 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
       if (line.is === "line") {
         const findings = parser.push(line.bytes, line.number);
         for (const o of findings.observations) observations.push(o);
-        for (const p of findings.problems) problems.push(p);
-        const offset = line.end - line.bytes.length - (line.ended ? 1 : 0);
-        if (findings.observations.length > 0) for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, line.number, offset));
-      } else problems.push({ code: "line-too-long", where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
-      // A newline that comes later still belongs to this line.
-      const lines = line.is === "line" && !line.ended ? line.number - 1 : line.number;
-      state = { ...state, offset: line.end, lines };
+        for (const p of findings.problems) problems.tell(p);
+        if (findings.observations.length > 0)
+          for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, line.number, line.offset));
+      } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
+      state = { ...state, ...positionAfter(line) };
     }
     if (state.offset - handed >= BATCH_BYTES) {
       handed = state.offset;
@@ -133,6 +130,38 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
     }
   }
   await hand();
+}
+
+const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;
+
+/** Of each kind that many are told one by one, so that a file of junk costs no more than a good one. */
+const TOLD_PROBLEMS = 100;
+
+class ProblemsOfFile {
+  readonly #path: string;
+  readonly #told = new Map<ProblemCode, number>();
+  #more = new Map<ProblemCode, number>();
+  #waiting: Problem[] = [];
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  tell(problem: Problem): void {
+    const told = this.#told.get(problem.code) ?? 0;
+    if (told < TOLD_PROBLEMS) {
+      this.#told.set(problem.code, told + 1);
+      this.#waiting.push(problem);
+    } else this.#more.set(problem.code, (this.#more.get(problem.code) ?? 0) + 1);
+  }
+
+  take(): readonly Problem[] {
+    const more = [...this.#more].map(([code, times]) => ({ code, where: this.#path, detail: "more of the same in this file", times }));
+    const problems = [...this.#waiting, ...more];
+    this.#waiting = [];
+    this.#more = new Map();
+    return problems;
+  }
 }
 
 const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });

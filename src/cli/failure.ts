@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { Failure, type FailureCode } from "../app/failure.ts";
+import { printable } from "./render/format.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
 
@@ -22,5 +23,5 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
 }
 
 function say(message: string, next: readonly string[]) {
-  process.stderr.write([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n"));
+  process.stderr.write(printable([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
 }

@@ -7,6 +7,18 @@ export interface Claim {
   readonly holders: Set<AgentKey>;
 }
 
+/** Observations of one agent whose records have the same holders: looked at as one, by the earliest. */
+interface SameHolders {
+  at: number;
+  readonly holders: readonly ReadonlySet<AgentKey>[];
+}
+
+/** Claims with the same holders, and the moments at which signs about these change: between two of them they are the same for every record. */
+interface Group {
+  readonly number: number;
+  turns?: readonly number[];
+}
+
 /** Clocks and file systems are not exact. */
 const SLACK_MS = 2_000;
 
@@ -19,7 +31,12 @@ export class Copies {
   readonly #byHolder = new Map<AgentKey, Observation[]>();
   readonly #born = new Map<AgentKey, number>();
   readonly #speakers = new Set<AgentKey>();
-  readonly #firsts = new Map<string, number>();
+  readonly #groups = new Map<string, Group>();
+  readonly #groupOfClaim = new Map<Claim, Group>();
+  readonly #sameHolders = new Map<AgentKey, readonly SameHolders[]>();
+  readonly #spawns = new Map<AgentKey, readonly Observation[]>();
+  readonly #firsts = new Map<AgentKey, Map<AgentKey, number>>();
+  readonly #children = new Map<AgentKey, Map<AgentKey, boolean>>();
   readonly #inverted = new Map<AgentKey, ReadonlySet<RecordKey>>();
 
   /** `rivals` are all agents that hold a record somebody else holds too. */
@@ -43,7 +60,7 @@ export class Copies {
   beats(a: AgentKey, b: AgentKey, key: RecordKey, at: number): boolean {
     const signs: ((holder: AgentKey, other: AgentKey) => boolean)[] = [
       (holder, other) => this.#beganAfter(holder, other, at),
-      (holder) => (this.#born.get(holder) ?? Number.NEGATIVE_INFINITY) > at + SLACK_MS,
+      (holder) => (this.#born.get(holder) ?? Number.NEGATIVE_INFINITY) - SLACK_MS > at,
       (holder) => this.#invertedIn(holder).has(key),
       (holder, other) => !this.#hasChildren(holder, other),
       (holder, other) => this.#beganAfter(threadOf(holder), threadOf(other), at),
@@ -63,15 +80,55 @@ export class Copies {
 
   /** When `holder` first did something that `other` does not hold. */
   #firstWithout(holder: AgentKey, other: AgentKey): number {
-    const pair = `${holder} ${other}`;
-    const known = this.#firsts.get(pair);
+    return remembered(this.#firsts, holder, other, () => {
+      let first = Number.POSITIVE_INFINITY;
+      for (const { at, holders } of this.#sameHoldersIn(holder)) if (at < first && !holders.some((set) => set.has(other))) first = at;
+      return first;
+    });
+  }
+
+  #sameHoldersIn(holder: AgentKey): readonly SameHolders[] {
+    const known = this.#sameHolders.get(holder);
     if (known !== undefined) return known;
-    let first = Number.POSITIVE_INFINITY;
+    const groups = new Map<string, SameHolders>();
     for (const o of this.#byHolder.get(holder) ?? []) {
-      if (o.at !== null && o.at < first && !this.#isHeldBy(o, other)) first = o.at;
+      if (o.at === null) continue;
+      const held = o.keys.flatMap((key) => this.#claims.get(key) ?? []);
+      const name = held.map((claim) => this.#groupOf(claim).number).join(" ");
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, { at: o.at, holders: held.map((claim) => claim.holders) });
+      else group.at = Math.min(group.at, o.at);
     }
-    this.#firsts.set(pair, first);
-    return first;
+    const list = [...groups.values()];
+    this.#sameHolders.set(holder, list);
+    return list;
+  }
+
+  #groupOf(claim: Claim): Group {
+    const known = this.#groupOfClaim.get(claim);
+    if (known !== undefined) return known;
+    const names = [...claim.holders].sort().join(" ");
+    const group = this.#groups.get(names) ?? { number: this.#groups.size };
+    this.#groups.set(names, group);
+    this.#groupOfClaim.set(claim, group);
+    return group;
+  }
+
+  /** Equal for records with the same holders about which every sign says the same. */
+  look(key: RecordKey, claim: Claim): string {
+    const group = this.#groupOf(claim);
+    group.turns ??= this.#turns(claim.holders);
+    const inverted = [...claim.holders].filter((holder) => this.#invertedIn(holder).has(key)).sort();
+    return [group.number, countUpTo(group.turns, claim.at), ...inverted].join(" ");
+  }
+
+  #turns(holders: ReadonlySet<AgentKey>): number[] {
+    const times = new Set<number>();
+    for (const a of holders) {
+      times.add((this.#born.get(a) ?? Number.NEGATIVE_INFINITY) - SLACK_MS);
+      for (const b of holders) if (a !== b) times.add(this.#firstWithout(a, b)).add(this.#firstWithout(threadOf(a), threadOf(b)));
+    }
+    return [...times].sort((x, y) => x - y);
   }
 
   #isHeldBy(o: Observation, other: AgentKey): boolean {
@@ -97,8 +154,36 @@ export class Copies {
 
   /** Agents' own files stay where they were made: only the original has records of the agents that the shared records tell of. */
   #hasChildren(holder: AgentKey, other: AgentKey): boolean {
-    return (this.#byHolder.get(holder) ?? []).some(
-      (o) => o.type === "call-spawned" && o.speaker === holder && this.#speakers.has(o.child) && this.#isHeldBy(o, other),
-    );
+    return remembered(this.#children, holder, other, () => this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)));
   }
+
+  #spawnsBy(holder: AgentKey): readonly Observation[] {
+    const known = this.#spawns.get(holder);
+    if (known !== undefined) return known;
+    const all = this.#byHolder.get(holder) ?? [];
+    const spawns = all.filter((o) => o.type === "call-spawned" && o.speaker === holder && this.#speakers.has(o.child));
+    this.#spawns.set(holder, spawns);
+    return spawns;
+  }
+}
+
+function remembered<T>(memory: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: AgentKey, find: () => T): T {
+  const row = memory.get(a) ?? new Map<AgentKey, T>();
+  memory.set(a, row);
+  const known = row.get(b);
+  if (known !== undefined) return known;
+  const found = find();
+  row.set(b, found);
+  return found;
+}
+
+/** How many of the numbers, in order, are not above the limit. */
+function countUpTo(numbers: readonly number[], limit: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

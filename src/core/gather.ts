@@ -119,11 +119,12 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   const standing = records.findLast((r) => r.stands !== null);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
+  const begins = described.some((d) => d.begins);
   const uncounted = calls.filter((c) => !c.counted).length;
   return {
     key,
     kind: firstOf("kind"),
-    internal: firstOf("internal"),
+    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessBegins && begins))?.internal ?? null,
     productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
     agentType: firstOf("agentType"),
     name: firstOf("name"),
@@ -209,6 +210,6 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {
-  const best = Math.min(...titles.map((t) => t.rank));
+  const best = titles.reduce((rank, t) => Math.min(rank, t.rank), Number.POSITIVE_INFINITY);
   return titles.findLast((t) => t.rank === best)?.title ?? null;
 }

@@ -30,3 +30,38 @@ export function parseJson(text: string): { readonly value: unknown } | null {
     return null;
   }
 }
+
+const strict = new TextDecoder("utf-8", { fatal: true });
+const lenient = new TextDecoder();
+
+/** The text of some bytes; where they are not UTF-8, with a mark for each that is not. */
+export function decodeText(bytes: Uint8Array): { readonly text: string; readonly isUtf8: boolean } {
+  try {
+    return { text: strict.decode(bytes), isUtf8: true };
+  } catch {
+    // Somebody cut a letter in two, or wrote in another encoding.
+    return { text: lenient.decode(bytes), isUtf8: false };
+  }
+}
+
+/** The value as JSON; null for what cannot be written so, such as a value nested deeper than any stack is high. */
+export function jsonText(value: unknown): string | null {
+  try {
+    return JSON.stringify(value) ?? null;
+  } catch {
+    // JSON can be read at any depth, but not written.
+    return null;
+  }
+}
+
+const MAX_DEPTH = 500;
+
+/** Whether a value is nested so deeply that printing it as a part of something else could fail. */
+export function isTooDeep(value: unknown): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
+}

@@ -64,7 +64,7 @@ export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
 export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
   const keys = [root];
   // Grows while it is walked, so that depth costs no stack.
-  for (const key of keys) keys.push(...agentOf(forest, key).children);
+  for (const key of keys) for (const child of agentOf(forest, key).children) keys.push(child);
   return keys;
 }
 
@@ -81,9 +81,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
 
+  // Also where the call itself is lost.
+  const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
   const isInternal = (key: AgentKey) => {
     const internal = gathered.get(key)?.internal;
     if (internal === undefined || internal === null) return false;
+    if (internal.unlessSpawned && spawned.has(key)) return false;
     return !internal.unlessSpawned || !parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual");
   };
   const agents = [...named].filter((key) => !isInternal(key));
@@ -162,7 +165,11 @@ function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnTy
   for (const fact of facts) {
     if (fact.type !== "lifecycle") continue;
     const agents = typeof fact.of === "string" ? [fact.of] : agentsOfCall(fact.of.call);
-    for (const agent of agents) said.set(agent, [...(said.get(agent) ?? []), fact]);
+    for (const agent of agents) {
+      const list = said.get(agent);
+      if (list === undefined) said.set(agent, [fact]);
+      else list.push(fact);
+    }
   }
   for (const list of said.values()) list.sort(byTime);
   return said;

@@ -53,10 +53,18 @@ function decideWinners(observations: readonly Observation[], claims: ReadonlyMap
   const spawned = new Set(observations.flatMap((o) => (o.type === "call-spawned" ? [o.child] : [])));
   // Where nothing else is known, an agent that a parent is known to have spawned is no copy; then the name decides, so that any order gives the same.
   const rank = (holder: AgentKey) => `${spawned.has(holder) ? 0 : 1}${holder}`;
-  return (key: RecordKey, { at, holders }: Claim): AgentKey => {
+  const decide = (key: RecordKey, { at, holders }: Claim): AgentKey => {
     const all = [...holders];
     const unbeaten = all.filter((b) => !all.some((a) => a !== b && copies.beats(a, b, key, at)));
     return (unbeaten.length > 0 ? unbeaten : all).reduce((best, holder) => (rank(holder) < rank(best) ? holder : best));
+  };
+  // Forks hold the same records by the thousand, and most of these look the same from all sides: they are decided once.
+  const decided = new Map<string, AgentKey>();
+  return (key: RecordKey, claim: Claim): AgentKey => {
+    const look = copies.look(key, claim);
+    const winner = decided.get(look) ?? decide(key, claim);
+    decided.set(look, winner);
+    return winner;
   };
 }
 

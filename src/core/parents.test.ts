@@ -209,11 +209,32 @@ describe("a circle", () => {
     expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: [leaf, other, worker].join(" -> ") }]);
   });
 
+  it("whose agents have no other parent is hung up in their thread, with evidence for it", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, parentNamed(worker, other));
+    book.see({ by: other, at: 2 }, parentNamed(other, worker));
+    const decided = decide(book.observations);
+    expect([decided.parents.get(worker), decided.parents.get(other)]).toEqual([other, main]);
+    expect(decided.evidence.get(other)?.map((e) => [e.parent, e.rule])).toEqual([
+      [worker, "named"],
+      [main, "thread"],
+    ]);
+  });
+
+  it("of thousands is told in a few words", () => {
+    const book = notebook();
+    const name = (n: number) => agent("t", `a${n}`);
+    for (let n = 0; n < 5_000; n += 1) book.see({ by: name(n), at: n }, parentNamed(name(n), name((n + 1) % 5_000)));
+    const [problem] = decide(book.observations).problems;
+    expect(problem?.detail).toMatch(/ and 4992 more$/);
+  });
+
   it("of one is an agent that names itself: it stands in its thread", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, leaf));
     const decided = decide(book.observations);
     expect(decided.parents.get(leaf)).toBe(main);
+    expect(decided.evidence.get(leaf)?.at(-1)).toMatchObject({ parent: main, rule: "thread", confidence: 0.1 });
     expect(decided.problems).toEqual([{ code: "parent-cycle", where: leaf, detail: "it is named as its own parent" }]);
   });
 

@@ -56,7 +56,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   const add = (child: AgentKey, piece: ParentEvidence) => {
     const list = evidence.get(child);
     if (list === undefined) evidence.set(child, [piece]);
-    else if (!list.some((e) => e.from === piece.from && e.rule === piece.rule && e.parent === piece.parent)) list.push(piece);
+    else list.push(piece);
   };
   const calls = new CallBook(facts);
   const problems: Problem[] = [];
@@ -68,12 +68,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
       if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
     }
   }
-  for (const agent of agents) {
-    // Its key names its thread: if nothing else speaks of a parent, it stands there, and says so.
-    const says = "nothing names its parent; its id belongs to this thread";
-    if (partsOf(agent).agent !== null && !evidence.has(agent))
-      add(agent, { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null });
-  }
+  for (const agent of agents) if (partsOf(agent).agent !== null && !evidence.has(agent)) add(agent, inItsThread(agent, "nothing names its parent"));
   const tied = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
   for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
 
@@ -99,9 +94,9 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     list.sort(stronger);
     for (const piece of list) agents.add(piece.parent);
   }
-  problems.push(...conflicts(evidence));
+  for (const problem of conflicts(evidence)) problems.push(problem);
   const cut = cutCycles(agents, evidence);
-  problems.push(...cut.problems);
+  for (const problem of cut.problems) problems.push(problem);
   adopt(cut.parents, add);
 
   const callOf = (agent: AgentKey) => evidence.get(agent)?.find((e) => e.call !== null)?.call;
@@ -120,6 +115,12 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     },
     agentsOfCall: (call) => byCall.get(calls.resolve(call)) ?? [],
   };
+}
+
+/** Its key names its thread: if nothing else speaks of a parent, it stands there, and says so. */
+function inItsThread(agent: AgentKey, why: string): ParentEvidence {
+  const says = `${why}; its id belongs to this thread`;
+  return { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null };
 }
 
 /** Who made which tool call, under all the names a call has. */
@@ -173,18 +174,22 @@ function* matchCalls(
     else if (!list.some((known) => known.match === o.match)) list.push(o);
   }
   if (seeking.size === 0) return;
-  const offers = new Map<MatchKey, SpawnCall[]>();
+  const offers = new Map<MatchKey, Offers>();
   for (const call of calls.spawns()) {
     if (tied.has(call.call)) continue;
-    for (const key of calls.offersOf(call)) offers.set(key, [...(offers.get(key) ?? []), call]);
+    for (const key of calls.offersOf(call)) {
+      const known = offers.get(key);
+      if (known === undefined) offers.set(key, new Offers(call));
+      else known.calls.push(call);
+    }
   }
   const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
   for (const [child, answers] of seeking) {
     for (const answer of answers) {
-      const before = (offers.get(answer.match) ?? []).filter((call) => call.speaker !== child && (call.at ?? 0) <= (answer.at ?? 0));
-      const call = before.find((c) => !tied.has(c.call)) ?? (answer.exclusive ? undefined : before.at(-1));
+      const offered = offers.get(answer.match);
+      const call = offered?.firstFree(answer, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer));
       if (call === undefined) continue;
-      const alone = (offers.get(answer.match)?.length ?? 0) === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
+      const alone = offered?.calls.length === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
       const says = alone ? answer.says : `${answer.says}; several fit, paired in order of time`;
       tied.add(call.call);
       yield {
@@ -205,6 +210,33 @@ function* matchCalls(
   }
 }
 
+type Answer = ObservationOf<"answers">;
+
+/** The calls that offer one key, oldest first. Tens of thousands may offer the same, so the taken ones at the front are passed only once. */
+class Offers {
+  readonly calls: SpawnCall[];
+  #free = 0;
+
+  constructor(first: SpawnCall) {
+    this.calls = [first];
+  }
+
+  firstFree(answer: Answer, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
+    const isTaken = (call: SpawnCall | undefined) => call !== undefined && tied.has(call.call);
+    while (isTaken(this.calls[this.#free])) this.#free += 1;
+    for (let i = this.#free; i < this.calls.length; i += 1) {
+      const call = this.calls[i];
+      if (call === undefined || !isBefore(call, answer)) return undefined;
+      if (call.speaker !== answer.agent && !isTaken(call)) return call;
+    }
+    return undefined;
+  }
+
+  newest = (answer: Answer): SpawnCall | undefined => this.calls.findLast((call) => call.speaker !== answer.agent && isBefore(call, answer));
+}
+
+const isBefore = (call: SpawnCall, answer: Answer) => (call.at ?? 0) <= (answer.at ?? 0);
+
 function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>): Generator<Problem> {
   for (const [child, list] of evidence) {
     const [best] = list;
@@ -217,14 +249,13 @@ function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>):
 function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>) {
   const choice = new Map<AgentKey, readonly ParentEvidence[]>();
   const problems: Problem[] = [];
-  for (const agent of agents)
+  for (const agent of [...agents].sort()) {
+    const all = evidence.get(agent) ?? [];
+    if (all[0]?.parent === agent) problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
     choice.set(
       agent,
-      (evidence.get(agent) ?? []).filter((e) => e.parent !== agent),
+      all.filter((e) => e.parent !== agent),
     );
-  for (const agent of [...agents].sort()) {
-    if ((evidence.get(agent)?.length ?? 0) > 0 && evidence.get(agent)?.[0]?.parent === agent)
-      problems.push({ code: "parent-cycle", where: agent, detail: "it is named as its own parent" });
   }
   const done = new Set<AgentKey>();
   for (const start of [...agents].sort()) {
@@ -235,8 +266,7 @@ function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey
         const [ea, ew] = [choice.get(a)?.[0], choice.get(w)?.[0]];
         return ea && ew && stronger(ew, ea) < 0 ? a : w;
       });
-      const names = [...cycle].sort();
-      problems.push({ code: "parent-cycle", where: weakest, detail: names.join(" -> ") });
+      problems.push({ code: "parent-cycle", where: weakest, detail: someOf([...cycle].sort()) });
       const inCycle = new Set(cycle);
       choice.set(
         weakest,
@@ -257,11 +287,13 @@ function adopt(parents: Map<AgentKey, AgentKey | null>, add: (child: AgentKey, p
   for (const agent of [...parents.keys()].sort()) {
     const thread = threadOf(agent);
     if (agent === thread || parents.get(agent) !== null || standsBelow(thread, agent)) continue;
-    const says = "the agents named as its parents stand below it; its id belongs to this thread";
-    add(agent, { parent: thread, call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null });
+    add(agent, inItsThread(agent, "the agents named as its parents stand below it"));
     parents.set(agent, thread);
   }
 }
+
+const SOME = 8;
+const someOf = (names: readonly AgentKey[]) => names.slice(0, SOME).join(" -> ") + (names.length > SOME ? ` and ${names.length - SOME} more` : "");
 
 /** The agents of the circle that `start` leads into, or null; what is known to lead to a root is remembered in `done`. */
 function cycleFrom(start: AgentKey, choice: ReadonlyMap<AgentKey, readonly ParentEvidence[]>, done: Set<AgentKey>): AgentKey[] | null {

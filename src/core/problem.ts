@@ -4,6 +4,8 @@ export interface Problem {
   /** File and line, or the agent concerned. */
   readonly where: string;
   readonly detail: string;
+  /** How many it stands for; 1 where it is not said. A file of a million bad lines is told in a few. */
+  readonly times?: number;
 }
 
 export type Severity = "info" | "data-loss" | "error";
@@ -14,6 +16,10 @@ export const PROBLEMS = {
   "line-not-json": ["data-loss", "A line is not valid JSON and was skipped."],
   "line-unfinished": ["info", "The last line of a file is not finished yet; it will be read when it is."],
   "line-too-long": ["data-loss", "A line is longer than one record can be and was skipped."],
+  "line-zeroes": ["data-loss", "A stretch of zeroes stands where something was to be written, as a crash leaves it; what it would have been is lost."],
+  "file-empty": ["info", "A transcript is empty; nothing was written to it yet, or what was is lost."],
+  "link-not-followed": ["info", "A link is not followed; what lies behind it is missing, unless it lies in a folder that is looked at anyway."],
+  "text-not-utf8": ["data-loss", "Some bytes of a record are not UTF-8 and are shown as \ufffd; the rest of it was read."],
   "record-unknown": ["info", "A record of a type this version of retinue does not know; it was passed over."],
   "record-malformed": ["data-loss", "A record lacks what its type must have and was skipped."],
   "agent-file-not-sidechain": ["error", "A file is named like an agent's but its records do not say they are one's; it is not shown as an agent."],

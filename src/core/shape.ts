@@ -1,6 +1,7 @@
 import type { GatheredAgent } from "./gather.ts";
 import { type AgentKey, ANONYMOUS, nativeCall, partsOf } from "./ids.ts";
 import type { SpawnCall } from "./parents.ts";
+import { formatUri } from "./uri.ts";
 
 /** Where an agent stands in the forest. */
 export interface Place {
@@ -54,7 +55,7 @@ export function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => Ag
     const call = callOf(key);
     const own = agent !== null && call !== undefined && isAnonymous(agent) ? nativeCall(call.call) : agent;
     const agentId = isRoot && agent === null ? null : own === null ? thread : stripAnonymous(own);
-    names.set(key, { uri: agentId === null ? `${provider}://${sessionId}` : `${provider}://${sessionId}/${agentId}`, sessionId, agentId, provider });
+    names.set(key, { uri: formatUri(provider, sessionId, agentId), sessionId, agentId, provider });
   }
   return names;
 }

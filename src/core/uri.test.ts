@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type KnownScheme, parseTarget, type Target } from "./uri.ts";
+import { formatUri, type KnownScheme, parseTarget, type Target } from "./uri.ts";
 
 const SCHEMES: readonly KnownScheme[] = [
   { name: "toy", idForm: "a toy id is hexadecimal", isThreadId: (id) => /^[0-9a-f]+$/.test(id), isAgentId: (id) => /^[a-z0-9]+$/.test(id) },
@@ -45,6 +46,7 @@ describe("what does not", () => {
     ["an empty scheme behind agents://", "agents:///abc123", "unknown scheme (empty)", "known schemes"],
     ["nothing", "", "a part is empty", "write <provider>://<thread>"],
     ["an empty thread", "toy://", "a part is empty", "write <provider>://<thread>"],
+    ["a provider and no thread", "agents://toy", "a part is empty", "write <provider>://<thread>"],
     ["an empty agent", "toy://abc123/", "a part is empty", "write <provider>://<thread>"],
     ["an empty part between", "toy://abc123//worker", "a part is empty", "write <provider>://<thread>"],
     ["three parts", "toy://abc123/worker/leaf", "more than two parts", "write <provider>://<thread>"],
@@ -67,5 +69,60 @@ describe("what does not", () => {
     expect(fault).toEqual({ wrong: expect.stringContaining(wrong), right: expect.stringContaining(right) });
     // One line each, whatever was typed.
     expect(Object.values(fault).some((line) => String(line).includes("\n"))).toBe(false);
+  });
+});
+
+/** Anything a person could type or a record could hold, with a liking for what means something here. */
+const MEANING = ["toy", "other", "agents", "unassigned", "threads", "latest", "abc123", "worker", ".", "..", "?", "#", ":", "//"];
+const NASTY = ["%", "%2f", "%2F..", "%00", "%zz", "%E2%82", "", " ", "\n", "\u0000", "\u009b", "\u2028", "\u202e", "\ud800", "é", "😀"];
+const word = fc.oneof(fc.constantFrom(...MEANING, ...NASTY), fc.string({ unit: "binary", maxLength: 12 }));
+const scheme = fc.oneof(
+  fc.constantFrom("", "toy://", "other://", "agents://toy/", "agents://", "unassigned://"),
+  word.map((text) => `${text}://`),
+);
+const typed = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 60 }),
+  fc
+    .tuple(scheme, fc.array(fc.array(word, { minLength: 1, maxLength: 2 }), { maxLength: 4 }))
+    .map(([start, parts]) => start + parts.map((p) => p.join("")).join("/")),
+);
+const id = fc
+  .array(word, { minLength: 1, maxLength: 2 })
+  .map((words) => words.join(""))
+  .filter((text) => text !== "");
+const RUNS = 3_000;
+
+describe("whatever was typed", () => {
+  it("is a target or a fault, never an error; and a fault is one line of what is wrong and one of what is right", () => {
+    fc.assert(
+      fc.property(typed, fc.boolean(), (input, exists) => {
+        const found = parseTarget(input, SCHEMES, () => exists);
+        if (!("wrong" in found)) return;
+        for (const line of [found.wrong, found.right]) expect(line).toMatch(/^[^\p{Cc}\u2028\u2029\u202e]+$/u);
+      }),
+      { numRuns: RUNS, seed: 1 },
+    );
+  });
+
+  it("is understood as it is printed, whatever the ids are", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("toy", "other", "unassigned"), id, fc.option(id), (provider, threadId, agentId) => {
+        const uri = formatUri(provider, threadId, agentId);
+        expect(uri).not.toMatch(/[\s\p{Cc}]/u);
+        expect(parseTarget(uri, SCHEMES, () => true)).toEqual(named(provider, threadId, agentId));
+      }),
+      { numRuns: RUNS, seed: 2 },
+    );
+  });
+
+  it("means the same when it is printed again", () => {
+    fc.assert(
+      fc.property(typed, (input) => {
+        const found = parseTarget(input, SCHEMES, () => true);
+        if ("wrong" in found || found.is === "latest" || found.provider === null) return;
+        expect(parseTarget(formatUri(found.provider, found.thread, found.agent), SCHEMES, () => true)).toEqual(found);
+      }),
+      { numRuns: RUNS, seed: 3 },
+    );
   });
 });

@@ -16,13 +16,29 @@ export interface KnownScheme {
   isAgentId(id: string): boolean;
 }
 
+/** What would end a part or be taken for something else, and what a terminal would obey: ids are other people's words. */
+const UNSAFE = /[\s%/?#\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+const WORDS_OF_OURS = new Set(["latest", "threads"]);
+
+/** The URI of a thread or of an agent in it; `parseTarget` reads it back, whatever the ids are. */
+export function formatUri(provider: string, thread: string, agent: string | null): string {
+  const part = (id: string, isTaken: boolean) => {
+    const safe = id.replace(UNSAFE, encodeURIComponent);
+    return isTaken || /^\.{1,2}$/.test(safe) ? safe.replace(/^./, percent) : safe;
+  };
+  const path = part(thread, WORDS_OF_OURS.has(thread));
+  return agent === null ? `${provider}://${path}` : `${provider}://${path}/${part(agent, false)}`;
+}
+
+const percent = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
+
 const MIN_PREFIX = 6;
 const RIGHT = "write <provider>://<thread>, <provider>://<thread>/<agent>, a thread id, or latest";
 
 /** `schemes` are the providers'; ids that a record already uses are always possible, which `exists` tells. */
 export function parseTarget(input: string, schemes: readonly KnownScheme[], exists: (id: string) => boolean): Target | UriFault {
-  const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${JSON.stringify(input)}: ${wrong}`, right });
-  if (/[\u0000-\u001f\u007f]/.test(input)) return fault("control characters are not part of a URI");
+  const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${quoted(input)}: ${wrong}`, right });
+  if (/\p{Cc}/u.test(input)) return fault("control characters are not part of a URI");
   if (/\s/.test(input)) return fault("blanks are not part of a URI", "one URI at a time, without blanks");
   if (/[?#]/.test(input)) return fault("a URI has no query and no fragment");
   const [scheme, path] = splitScheme(input);
@@ -31,26 +47,30 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   const provider = isAgents ? (parts.shift() ?? "") : scheme;
   if (provider !== null && provider !== "unassigned" && !schemes.some((s) => s.name === provider))
     return fault(
-      `unknown scheme ${provider === "" ? "(empty)" : provider}`,
+      `unknown scheme ${provider === "" ? "(empty)" : quoted(provider).slice(1, -1)}`,
       `known schemes: ${schemes.map((s) => `${s.name}://`).join(", ")}, agents://<provider>/`,
     );
   // The desktop app writes codex://threads/<id>; the word is no id of anybody's.
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
-  if (parts.some((part) => part === "")) return fault("a part is empty");
+  if (parts.length === 0 || parts.includes("")) return fault("a part is empty");
   if (parts.some((part) => part === "." || part === "..")) return fault("a URI is not a path: no . and ..");
   if (parts.length > 2) return fault("more than two parts");
   const [thread = "", agent = null] = parts.map(decode);
-  if (thread === "latest") return { is: "latest", provider, agent };
+  if (parts[0] === "latest") return { is: "latest", provider, agent };
   if (provider === "unassigned") return { is: "named", provider, thread, agent };
   const able = schemes.filter((s) => provider === null || s.name === provider);
   const form = able.map((s) => s.idForm).join("; ");
   if (!exists(thread)) {
-    if (!able.some((s) => s.isThreadId(thread))) return fault(`${JSON.stringify(thread)} cannot be a thread id`, form);
+    if (!able.some((s) => s.isThreadId(thread))) return fault(`${quoted(thread)} cannot be a thread id`, form);
     if (thread.length < MIN_PREFIX) return fault(`a prefix needs ${MIN_PREFIX} characters or more`, form);
   }
-  if (agent !== null && !exists(agent) && !able.some((s) => s.isAgentId(agent))) return fault(`${JSON.stringify(agent)} cannot be an agent id`);
+  if (agent !== null && !exists(agent) && !able.some((s) => s.isAgentId(agent))) return fault(`${quoted(agent)} cannot be an agent id`);
   return { is: "named", provider, thread, agent };
 }
+
+/** As JSON, with everything escaped that would not stay on the line. */
+const quoted = (text: string) =>
+  JSON.stringify(text).replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 function splitScheme(input: string): [string | null, string] {
   const at = input.indexOf("://");

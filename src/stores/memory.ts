@@ -157,7 +157,7 @@ export class MemoryStore implements Store {
   problems(examples: number): readonly ProblemCount[] {
     const all = [...[...this.#files.values()].flatMap((f) => f.problems), ...[...this.#threads.values()].flatMap((t) => t.problems)];
     const byCode = [...Map.groupBy(all, (p) => p.code)].sort(([a], [b]) => (a < b ? -1 : 1));
-    return byCode.map(([code, list]) => ({ code, count: list.length, examples: list.slice(0, examples) }));
+    return byCode.map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list.slice(0, examples) }));
   }
 
   note(name: string): string | null {

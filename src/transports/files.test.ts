@@ -1,8 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { continues, fileSize, type Line, noReads, readHead, readLines, readWhole, walk } from "./files.ts";
+import { continues, fileSize, type Line, noReads, positionAfter, readHead, readLines, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -12,12 +13,15 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
+/** Their bytes are good only until the next ones are asked for. */
+const kept = (lines: readonly Line[]) => lines.map((line) => (line.is === "line" ? { ...line, bytes: Uint8Array.from(line.bytes) } : line));
+
 async function linesOf(content: string | Uint8Array, isWhole = false) {
   const path = join(folder, "file.jsonl");
   writeFileSync(path, content);
   const counts = noReads();
   const lines: Line[] = [];
-  for await (const some of readLines(path, counts, () => isWhole)) lines.push(...some);
+  for await (const some of readLines(path, counts, () => isWhole)) lines.push(...kept(some));
   return { counts, lines, shown: lines.map((line) => [line.number, line.is === "line" ? decode(line.bytes) : line.is]) };
 }
 
@@ -59,10 +63,35 @@ describe("lines of a file", () => {
     expect(await linesOf("")).toMatchObject({ shown: [], counts: { files: 1, bytes: 0, lines: 0 } });
   });
 
-  it("are not the zeroes that a crash leaves behind", async () => {
-    expect((await linesOf("one\n\0\0\0\0\ntwo\n\0\0")).shown).toEqual([
+  it("are not the zeroes that a crash leaves behind, but those are told", async () => {
+    const { lines, shown } = await linesOf("one\n\0\0\0\0\ntwo\n\0\0");
+    expect(shown).toEqual([
       [1, "one"],
+      [2, "zeroes"],
       [3, "two"],
+      [4, "zeroes"],
+    ]);
+    expect(lines[1]).toEqual({ is: "zeroes", number: 2, length: 4, end: 9, ended: true });
+  });
+
+  it("go on behind zeroes at the end of the file as if they had been there at once", async () => {
+    const { lines } = await linesOf("one\n\0\0");
+    const [, zeroes] = lines;
+    const path = join(folder, "file.jsonl");
+    writeFileSync(path, "one\n\0\0two\n");
+    const rest: Line[] = [];
+    for await (const some of readLines(path, noReads(), () => true, zeroes && positionAfter(zeroes))) rest.push(...kept(some));
+    expect(rest).toMatchObject([{ is: "line", number: 2, offset: 6, end: 10 }]);
+    expect((await linesOf("one\n\0\0two\n")).lines.at(-1)).toEqual(rest[0]);
+  });
+
+  it("are found behind zeroes: what was written after the crash is whole", async () => {
+    expect((await linesOf("one\n\0\0\0two\0\n\0three", true)).shown).toEqual([
+      [1, "one"],
+      [2, "zeroes"],
+      [2, "two"],
+      [3, "zeroes"],
+      [3, "three"],
     ]);
   });
 
@@ -77,6 +106,45 @@ describe("lines of a file", () => {
     ]);
   });
 
+  it("that are too long are told, wherever they stand, and not kept", async () => {
+    const path = join(folder, "file.jsonl");
+    const long = "x".repeat(3 << 20);
+    writeFileSync(path, `one\n${long}\ntwo\n${long}`);
+    const lines: Line[] = [];
+    for await (const some of readLines(path, noReads(), () => true, undefined, 1 << 20)) lines.push(...kept(some));
+    expect(lines.map((line) => (line.is === "line" ? decode(line.bytes) : line))).toEqual([
+      "one",
+      { is: "too-long", number: 2, length: long.length, end: long.length + 5 },
+      "two",
+      // It may still be growing.
+      { is: "unfinished", number: 4, length: long.length, end: long.length + 9 },
+    ]);
+  });
+
+  it("may be as long as the limit, but not a byte longer", async () => {
+    const path = join(folder, "file.jsonl");
+    writeFileSync(path, "12345\n123456\n");
+    const lines: Line[] = [];
+    for await (const some of readLines(path, noReads(), () => true, undefined, 5)) lines.push(...kept(some));
+    expect(lines.map((line) => line.is)).toEqual(["line", "too-long"]);
+  });
+
+  it("are none of a pipe that took the file's place", async () => {
+    const path = join(folder, "file.jsonl");
+    execFileSync("mkfifo", [path]);
+    await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no file any more");
+  });
+
+  it("leave everything else its turn", async () => {
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    await linesOf(`${"x".repeat(99)}\n`.repeat(300_000));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(0);
+  });
+
   it("tell of a last one that is still being written, how long it is so far", async () => {
     const { lines } = await linesOf("one\nhalf of tw", false);
     expect(lines.at(-1)).toMatchObject({ is: "unfinished", number: 2, length: 10, end: 4 });
@@ -87,7 +155,7 @@ describe("lines of a file", () => {
     expect(lines.map((line) => line.number)).toEqual([1, 3, 4, 5]);
     for (const [i, { end, number }] of lines.entries()) {
       const rest: Line[] = [];
-      for await (const some of readLines(join(folder, "file.jsonl"), noReads(), () => true, { offset: end, lines: number })) rest.push(...some);
+      for await (const some of readLines(join(folder, "file.jsonl"), noReads(), () => true, { offset: end, lines: number })) rest.push(...kept(some));
       expect(rest).toEqual(lines.slice(i + 1));
     }
   });
@@ -101,25 +169,67 @@ describe("files below a folder", () => {
   const found = async (folders: readonly string[]) => {
     const errors: string[] = [];
     const paths: string[] = [];
-    for await (const path of walk(folder, folders, (at, error) => errors.push(`${at}: ${error.message}`))) paths.push(path);
-    return { paths: paths.sort(), errors };
+    const others: string[] = [];
+    const error = (at: string, { message }: Error) => errors.push(`${at}: ${message}`);
+    for await (const path of walk(folder, folders, error, (at, is) => others.push(`${is} ${at}`))) paths.push(path);
+    return { paths: paths.sort(), errors, others: others.sort() };
   };
 
   it("are all of them, at any depth, in the folders asked for", async () => {
     for (const path of ["projects/a/x.jsonl", "projects/a/b/c/y.jsonl", "sessions/1.json", "elsewhere/z.jsonl"]) put(path);
-    expect(await found(["projects", "sessions"])).toEqual({ paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"], errors: [] });
+    expect(await found(["projects", "sessions"])).toMatchObject({ paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"], errors: [] });
   });
 
   it("are none where there is no such folder, or where a file stands in its place", async () => {
     put("sessions");
-    expect(await found(["projects", "sessions"])).toEqual({ paths: [], errors: [] });
+    expect(await found(["projects", "sessions"])).toEqual({ paths: [], errors: [], others: [] });
   });
 
   it("are not those behind links, so that no circle is walked", async () => {
     put("projects/a/x.jsonl");
     symlinkSync(join(folder, "projects"), join(folder, "projects/a/up"));
     symlinkSync(join(folder, "projects/a/x.jsonl"), join(folder, "projects/link.jsonl"));
-    expect((await found(["projects"])).paths).toEqual(["projects/a/x.jsonl"]);
+    symlinkSync("nowhere", join(folder, "projects/dangling.jsonl"));
+    expect(await found(["projects"])).toEqual({
+      paths: ["projects/a/x.jsonl"],
+      errors: [],
+      others: ["folder projects/a", "link projects/a/up", "link projects/dangling.jsonl", "link projects/link.jsonl"],
+    });
+  });
+
+  it("are not pipes, which would keep a reader waiting for ever", async () => {
+    mkdirSync(join(folder, "projects"));
+    execFileSync("mkfifo", [join(folder, "projects/x.jsonl")]);
+    expect(await found(["projects"])).toEqual({ paths: [], errors: [], others: ["pipe projects/x.jsonl"] });
+  });
+
+  it("are told where a circle of links stands in their place", async () => {
+    symlinkSync("sessions", join(folder, "projects"));
+    symlinkSync("projects", join(folder, "sessions"));
+    expect((await found(["projects"])).errors).toEqual([expect.stringContaining("ELOOP")]);
+  });
+
+  it("are not read whole if they are larger than any record", async () => {
+    put("projects/x.json");
+    await expect(readWhole(join(folder, "projects/x.json"), noReads(), 4)).rejects.toThrow("5 bytes are more than one record can have");
+  });
+
+  it("are told apart from what took their place", async () => {
+    put("projects/x.jsonl");
+    symlinkSync("x.jsonl", join(folder, "projects/link.jsonl"));
+    execFileSync("mkfifo", [join(folder, "projects/pipe.json")]);
+    expect(await stampOf(join(folder, "projects/x.jsonl"))).toMatchObject({ size: 5 });
+    await expect(stampOf(join(folder, "projects/link.jsonl"))).rejects.toThrow("it is no file any more");
+    await expect(readWhole(join(folder, "projects/pipe.json"), noReads())).rejects.toThrow("it is no file any more");
+  });
+
+  it("are walked once, though two names lead to their folder", async () => {
+    put("a/projects/x.jsonl");
+    mkdirSync(join(folder, "b"));
+    symlinkSync("../a/projects", join(folder, "b/projects"));
+    const seen = new Set<string>();
+    expect(await unseenFolders(join(folder, "a"), ["projects", "sessions"], seen)).toEqual(["projects", "sessions"]);
+    expect(await unseenFolders(join(folder, "b"), ["projects", "sessions"], seen)).toEqual(["sessions"]);
   });
 
   it("have a size, and can be read whole", async () => {

@@ -294,6 +294,12 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.problems(1).map((p) => p.code)).toEqual(["line-not-json"]);
     });
 
+    it("counts a problem as often as it says", () => {
+      const trouble = { code: "line-not-json", where: "/root/a", detail: "more of the same", times: 41 } as const;
+      store.commit([{ ...batch(state("/root/a"), []), problems: [{ ...trouble, times: 1 }, trouble] }]);
+      expect(store.problems(1).map((p) => p.count)).toEqual([42]);
+    });
+
     it("finds what was said by its words, best first, copies once, and not what was taken back", () => {
       const first = state("/root/a");
       const say = (text: string, line: number, record: string | null = null): SaidText => ({

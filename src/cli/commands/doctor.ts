@@ -1,6 +1,6 @@
 import { type Examination, examine } from "../../app/examine.ts";
 import type { Context } from "../context.ts";
-import { count, plural } from "../render/format.ts";
+import { count, oneLine, plural } from "../render/format.ts";
 
 export async function doctor(context: Context): Promise<void> {
   const found = examine(await context.library(), await context.settings(), context.env);
@@ -10,10 +10,10 @@ export async function doctor(context: Context): Promise<void> {
 function render(found: Examination, colors: Context["terminal"]["colors"]): string {
   const paint = { error: colors.red, "data-loss": colors.yellow, info: colors.dim };
   const roots = found.roots.map((r) => `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${count(r.bytes)}B` : colors.dim("not there")}`);
-  const versions = found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", ");
+  const versions = oneLine(found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", "));
   const problems = found.problems.flatMap((p) => [
     `  ${paint[p.severity](p.severity.padEnd(9))} ${p.code} ×${p.count}: ${p.sentence}`,
-    ...p.examples.map((e) => colors.dim(`              ${e.where}: ${e.detail}`)),
+    ...p.examples.map((e) => colors.dim(`              ${oneLine(e.where)}: ${oneLine(e.detail)}`)),
     ...(p.count > p.examples.length ? [colors.dim(`              … and ${p.count - p.examples.length} more`)] : []),
   ]);
   return [

@@ -2,6 +2,7 @@ import { readEvents } from "../../app/events.ts";
 import { explain } from "../../app/why.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context } from "../context.ts";
+import { printable } from "../render/format.ts";
 import { frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, threadMarkdown } from "../render/markdown.ts";
 
@@ -19,12 +20,12 @@ export async function show(context: Context, uri: string, options: ShowOptions):
     // A head holds no costs, so that no price has to be looked up.
     const tree = treeOf(forest, agent.key, () => null);
     const head = headOf(tree, { subagents: true });
-    return out(context.json ? JSON.stringify(head, null, 2) : await frontmatter(head));
+    return out(context.json ? JSON.stringify(head, null, 2) : printable(await frontmatter(head)));
   }
   const tree = context.treeOf(forest, agent.key);
   const events = await readEvents(library, forest, [agent.key]);
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
   const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
-  out(`${await frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`);
+  out(printable(`${await frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`));
 }

@@ -20,17 +20,17 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
       const mark = e.decided ? colors.green("→ decided  ") : colors.dim("  also     ");
       const other = e.parent === found.parent ? "" : `  (says ${e.parent})`;
       lines.push(`${mark}${e.rule} · ${e.source} · confidence ${e.confidence}${other}`, `             ${oneLine(e.says)}`);
-      if (e.from !== null) lines.push(colors.dim(`             ${e.from}`));
+      if (e.from !== null) lines.push(colors.dim(`             ${oneLine(e.from)}`));
     }
   }
   lines.push(
     "",
-    `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${status.activity}`}`,
+    `status: ${status.status} · ${status.statusSource}${status.activity === null ? "" : ` · ${oneLine(status.activity)}`}`,
     `${colors.green("→ decided  ")}${oneLine(status.statusReason)}`,
   );
   for (const s of found.statusEvidence) {
     lines.push(`${colors.dim("  known    ")}${s.at ?? "no time"} · ${s.source} · ${oneLine(s.says)}`);
-    if (s.from !== null) lines.push(colors.dim(`             ${s.from}`));
+    if (s.from !== null) lines.push(colors.dim(`             ${oneLine(s.from)}`));
   }
   return lines.join("\n");
 }

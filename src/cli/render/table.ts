@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import { printable } from "./format.ts";
 
 export interface Column {
   readonly title: string;
@@ -20,8 +21,9 @@ const GOOD_FLEX = 28;
 const MIN_FLEX = 12;
 
 /** Aligned columns within `width`; null is as wide as it gets. */
-export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
-  const natural = columns.map((column, i) => Math.max(cells(column.title), ...rows.map((row) => cells(row[i]?.text ?? ""))));
+export function table(columns: readonly Column[], given: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
+  const rows = given.map((row) => row.map(onOneLine));
+  const natural = columns.map((column, i) => rows.reduce((widest, row) => Math.max(widest, cells(row[i]?.text ?? "")), cells(column.title)));
   const used = columns.map((_, i) => rows.some((row) => (row[i]?.text ?? "") !== "") || columns[i]?.flex === true);
   const kept = squeeze(columns, natural, used, width);
   const line = (texts: readonly Cell[]) =>
@@ -37,6 +39,12 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
       .join(GAP)
       .trimEnd();
   return [line(columns.map((c) => ({ text: c.title, paint: head }))), ...rows.map(line)];
+}
+
+/** Ids and types come from other people's records: nothing in a cell may move the cursor. */
+function onOneLine(cell: Cell): Cell {
+  const text = printable(cell.text).replace(/[\t\n\r\u2028\u2029]/g, " ");
+  return text === cell.text ? cell : { ...cell, text };
 }
 
 function squeeze(columns: readonly Column[], natural: readonly number[], used: readonly boolean[], width: number | null): { index: number; size: number }[] {
@@ -81,13 +89,14 @@ function cellsOf(code: number): number {
 }
 
 export function clip(text: string, size: number): string {
-  if (cells(text) <= size) return text;
   let kept = "";
   let sum = 0;
   for (const char of text) {
-    sum += cells(char);
-    if (sum > size - 1) break;
-    kept += char;
+    const wide = cells(char);
+    // One cell is left for the dots; whether they are needed shows only when more follows than fits.
+    if (sum + wide > size) return `${kept}…`;
+    if (sum + wide <= size - 1) kept += char;
+    sum += wide;
   }
-  return `${kept}…`;
+  return text;
 }

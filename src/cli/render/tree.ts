@@ -59,15 +59,15 @@ function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
     if (next.row.is === "folded") continue;
     const { children } = next.row.agent;
     const quiet = (a: AgentTree, i: number) => i >= SHOWN_SIBLINGS && a.status === "completed" && (a.counts.byStatus.completed ?? 0) === a.counts.descendants;
-    const hidden = all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet);
-    const shown: Row[] = children.filter((c) => !hidden.includes(c)).map((agent) => ({ is: "agent", branch: "", agent }));
-    if (hidden.length > 0) shown.push({ is: "folded", branch: "", agents: hidden });
+    const hidden = new Set(all || children.length <= MANY_SIBLINGS ? [] : children.filter(quiet));
+    const shown: Row[] = children.filter((c) => !hidden.has(c)).map((agent) => ({ is: "agent", branch: "", agent }));
+    if (hidden.size > 0) shown.push({ is: "folded", branch: "", agents: [...hidden] });
     const indent = next.indent;
     const placed = shown.map((row, i) => {
       const isLast = i === shown.length - 1;
       return { row: { ...row, branch: `${indent}${isLast ? "└─ " : "├─ "}` }, indent: `${indent}${isLast ? "   " : "│  "}` };
     });
-    stack.push(...placed.reverse());
+    for (const place of placed.reverse()) stack.push(place);
   }
 }
 
@@ -150,7 +150,7 @@ function summaryOf(tree: AgentTree): string {
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${n} ${status}`);
   const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
-  const state = tree.activity === null ? tree.status : `${tree.status}: ${tree.activity}`;
+  const state = tree.activity === null ? tree.status : `${tree.status}: ${oneLine(tree.activity)}`;
   return [
     state,
     agents,
@@ -185,6 +185,6 @@ export function* walk(tree: AgentTree): Generator<AgentTree> {
   const stack = [tree];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next;
-    stack.push(...next.children.toReversed());
+    for (const child of next.children.toReversed()) stack.push(child);
   }
 }

@@ -1,11 +1,9 @@
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNumber, asObject, asText, asTime, asWords, decodeText, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
 import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
-
-const decoder = new TextDecoder();
 
 /** A small JSON file beside the transcripts, replaced as a whole; or a line of a journal. */
 class JsonRecords implements Parser {
@@ -20,12 +18,14 @@ class JsonRecords implements Parser {
   }
 
   push(record: Uint8Array, line: number): Findings {
-    const json = asObject(parseJson(decoder.decode(record))?.value);
+    const { text, isUtf8 } = decodeText(record);
+    const json = asObject(parseJson(text)?.value);
     if (json === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     const speaker = this.#speaker(json);
     if (speaker === null) return NOTHING;
     const out = new FindingsOf({ path: this.#file.path, line, at: null, speaker, keys: [] });
     this.#read(json, out);
+    if (!isUtf8) out.problem("text-not-utf8", `${record.length} bytes`);
     return out;
   }
 
@@ -115,7 +115,7 @@ export function workflowJournal(session: string, run: string, file: SourceFile):
         });
       }
       if (entry.type === "result") {
-        const result = typeof entry.result === "string" ? entry.result : JSON.stringify(entry.result ?? null);
+        const result = typeof entry.result === "string" ? entry.result : jsonText(entry.result ?? null);
         out.add({ type: "lifecycle", of: agent, state: "completed", source: "protocol", says: "the workflow's journal holds its result", result });
       }
     },

@@ -1,6 +1,6 @@
 import type { EventDraft } from "../../core/event.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asObject, asText, asWords } from "../../core/json.ts";
+import { asObject, asText, asWords, isTooDeep } from "../../core/json.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
@@ -35,7 +35,14 @@ function blocksOf(row: Row, session: string, base: Omit<EventDraft, "kind" | "te
       case "thinking":
         return block.text === "" ? [] : [{ ...base, kind: "reasoning", text: block.text }];
       case "tool-use":
-        return [{ ...base, kind: "toolCall", text: null, tool: { name: block.name, call: key.call(session, block.id), input: block.input, isError: false } }];
+        return [
+          {
+            ...base,
+            kind: "toolCall",
+            text: null,
+            tool: { name: block.name, call: key.call(session, block.id), input: isTooDeep(block.input) ? null : block.input, isError: false },
+          },
+        ];
       case "tool-result":
         return [
           { ...base, kind: "toolResult", text: block.text, tool: { name: null, call: key.call(session, block.id), input: null, isError: block.isError } },

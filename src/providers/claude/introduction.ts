@@ -35,6 +35,8 @@ export interface IntroductionMemory {
   readonly mates: readonly AgentKey[];
   readonly last: Surroundings | null;
   readonly begun: boolean;
+  readonly damaged: boolean;
+  readonly lacksBeginning: boolean;
 }
 
 /** Says once what a transcript and its first records tell about the agent itself: whose it is, where it works, what could have made it. */
@@ -46,6 +48,9 @@ export class Introduction {
   #last: Surroundings | null;
   /** The conversation itself has begun. */
   begun: boolean;
+  /** Something before that could not be read. */
+  damaged: boolean;
+  #lacksBeginning: boolean;
 
   constructor(of: TranscriptOf, file: SourceFile, memory?: IntroductionMemory) {
     this.#of = of;
@@ -54,10 +59,19 @@ export class Introduction {
     this.#mates = new Set(memory?.mates);
     this.#last = memory?.last ?? null;
     this.begun = memory?.begun ?? false;
+    this.damaged = memory?.damaged ?? false;
+    this.#lacksBeginning = memory?.lacksBeginning ?? false;
   }
 
   save(): IntroductionMemory {
-    return { placed: [...this.#placed], mates: [...this.#mates], last: this.#last, begun: this.begun };
+    return {
+      placed: [...this.#placed],
+      mates: [...this.#mates],
+      last: this.#last,
+      begun: this.begun,
+      damaged: this.damaged,
+      lacksBeginning: this.#lacksBeginning,
+    };
   }
 
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
@@ -72,6 +86,10 @@ export class Introduction {
     if (this.#of.agent !== null && !this.begun && CONVERSATION.has(row.type)) {
       this.begun = true;
       this.#introduceAgent(out, row, speaker, session);
+    }
+    if (this.#lacksBeginning && row.type === "user" && row.parentUuid === null) {
+      this.#lacksBeginning = false;
+      out.addOfFile({ type: "agent-described", agent: speaker, begins: true });
     }
     this.#introduceMate(out, row, speaker);
   }
@@ -121,8 +139,12 @@ export class Introduction {
 
   /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
   #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
-    if (row.parentUuid !== null)
-      out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "it begins in the middle of another conversation", unlessSpawned: true } });
+    // Where the beginning is damaged, the first record that can be read is not the first one.
+    if (row.parentUuid !== null && !this.damaged) {
+      this.#lacksBeginning = true;
+      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessBegins: true } as const;
+      out.addOfFile({ type: "agent-described", agent: speaker, internal });
+    }
     if (session !== null) this.#answer(out, row, speaker, session);
   }
 
@@ -153,7 +175,8 @@ export class Introduction {
           exclusive: true,
           says: "it began after the call, and its file holds no prompt",
         });
-      out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
+      else if (row.parentUuid === null && !this.damaged)
+        out.add({ type: "agent-described", agent: speaker, internal: { why: "it holds no prompt and no call made it: a warm-up", unlessSpawned: true } });
     }
   }
 

@@ -82,4 +82,11 @@ describe("a task notification", () => {
     expect([...notificationsIn("<task-notification><task-id>a</task-id>")]).toEqual([]);
     expect([...notificationsIn("What is a task-notification?")]).toEqual([]);
   });
+
+  it("that is never closed is none, and thousands of them are no work", () => {
+    const open = "<task-notification><agent-notification>".repeat(200_000);
+    expect([...notificationsIn(open)]).toEqual([]);
+    expect([...notificationsIn(`${open}<task-id>a</task-id></agent-notification>`)].map((n) => n.tasks)).toEqual([["a"]]);
+    expect(only(note(`<task-id>a</task-id>${"<summary>".repeat(200_000)}`))?.summary).toBe("");
+  });
 });

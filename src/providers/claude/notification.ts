@@ -1,4 +1,5 @@
 import type { LifecycleState } from "../../core/observation.ts";
+import { between } from "./tags.ts";
 
 /** How Claude Code tells a thread that a background task ended. It stands in a user record, in a queued attachment, or in the queue itself. */
 export interface Notification {
@@ -21,10 +22,10 @@ export const isNotification = (text: string) => text.includes("<task-notificatio
 
 export function* notificationsIn(text: string): Generator<Notification> {
   if (!isNotification(text)) return;
-  for (const [, , body = ""] of text.matchAll(/<(task|agent)-notification>([\s\S]*?)<\/\1-notification>/g)) {
+  for (const body of bodiesIn(text)) {
     // A result may quote another notification: only what stands before it is this one's own.
     const head = body.split("<result>", 1)[0] ?? "";
-    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(head)?.[1]?.trim() ?? null;
+    const field = (name: string) => between(head, `<${name}>`, `</${name}>`)?.trim() ?? null;
     const tasks = [...head.matchAll(/<(task|agent)-id>([^<]*)<\/\1-id>/g)].flatMap(([, , id]) => id?.trim() || []);
     const summary = field("summary") ?? "";
     const result = body.includes("<result>")
@@ -38,5 +39,24 @@ export function* notificationsIn(text: string): Generator<Notification> {
       result,
       isAgent: /^Agent\b|background agent/.test(summary),
     };
+  }
+}
+
+/** What stands in each notification. Searched for by hand: for a lazy expression, thousands of tags that nobody closes are work without end. */
+function* bodiesIn(text: string): Generator<string> {
+  const kinds = ["task-notification", "agent-notification"].map((name) => ({ open: `<${name}>`, close: `</${name}>`, at: 0 }));
+  for (let from = 0; ; ) {
+    for (const kind of kinds) if (kind.at >= 0 && kind.at <= from) kind.at = text.indexOf(kind.open, from);
+    const [next] = kinds.filter((kind) => kind.at >= 0).sort((a, b) => a.at - b.at);
+    if (next === undefined) return;
+    const start = next.at + next.open.length;
+    const end = text.indexOf(next.close, start);
+    if (end >= 0) {
+      yield text.slice(start, end);
+      from = end + next.close.length;
+    } else {
+      // None of its kind is ever closed.
+      next.at = -1;
+    }
   }
 }

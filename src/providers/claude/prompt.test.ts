@@ -13,6 +13,13 @@ describe("what was asked", () => {
     ],
     ["a command without any", "<command-name>/review</command-name>", "/review"],
     ["words about a command", "What does <command-name>/clear</command-name> do?", "What does <command-name>/clear</command-name> do?"],
+    ["a message among team mates that is empty", "<teammate-message></teammate-message>", ""],
+    [
+      "a message that quotes another",
+      "<teammate-message>He said <teammate-message>x</teammate-message>.\n</teammate-message> ",
+      "He said <teammate-message>x</teammate-message>.",
+    ],
+    ["a frame that is not closed", "<teammate-message>x", "<teammate-message>x"],
     ["words with a team mate's message inside", "See <teammate-message>x</teammate-message> there.", "See <teammate-message>x</teammate-message> there."],
   ])("%s", (_what, text, words) => {
     expect(readUserText(text)).toEqual({ is: "prompt", text: words });
@@ -29,5 +36,14 @@ describe("what was asked", () => {
 
   it.each(["[Request interrupted by user]", "[Request interrupted by user for tool use]"])("is nothing in %s", (text) => {
     expect(readUserText(text)).toEqual({ is: "interrupt" });
+  });
+
+  it.each([
+    ["blanks in a frame that is not closed", `<teammate-message>${" ".repeat(100_000)}x`],
+    ["arguments that are never closed", `<command-name>/review</command-name>${"<command-args>".repeat(200_000)}`],
+    ["reminders that are never closed", "<system-reminder>".repeat(200_000)],
+    ["reminders by the thousand", "<system-reminder>x</system-reminder>".repeat(20_000)],
+  ])("is found without endless work in %s", (_what, text) => {
+    expect(readUserText(text).is).toBe("prompt");
   });
 });

@@ -1,3 +1,5 @@
+import { between, inside } from "./tags.ts";
+
 /** What people typed or agents were told, without the frames that Claude Code puts around it. */
 
 /** Commands that run inside the CLI and ask the model nothing. */
@@ -22,7 +24,7 @@ export function readUserText(text: string): UserText {
   if (command !== undefined && text.trimStart().startsWith("<command-")) {
     const name = command.replace(/^\//, "");
     if (BUILT_IN.has(name)) return { is: "local" };
-    const args = /<command-args>([\s\S]*?)<\/command-args>/.exec(text)?.[1]?.trim() ?? "";
+    const args = between(text, "<command-args>", "</command-args>")?.trim() ?? "";
     return { is: "prompt", text: `/${name} ${args}`.trim() };
   }
   return { is: "prompt", text: unframe(text) };
@@ -35,8 +37,8 @@ function unframe(framed: string): string {
   let text = framed;
   for (let rest = text.replace(CONTEXT, ""); rest !== text; rest = text.replace(CONTEXT, "")) text = rest;
   if (text.trim() === "") return framed;
-  const mate = /^\s*<teammate-message\b[^>]*>\s*([\s\S]*?)\s*<\/teammate-message>\s*$/.exec(text)?.[1];
-  if (mate !== undefined) return mate;
+  const mate = inside(text, /^<teammate-message\b[^>]*>/, "</teammate-message>");
+  if (mate !== null) return mate;
   if (text.startsWith("[Workflow harness")) {
     const start = text.indexOf("\n");
     // The harness indents every line of the task by two blanks.

@@ -1,5 +1,5 @@
 import type { RecordKey } from "../../core/ids.ts";
-import { asCount, asList, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asCount, asList, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
 import type { Tokens } from "../../core/usage.ts";
 import * as key from "./keys.ts";
 
@@ -107,7 +107,8 @@ export function tokensOf(row: Row): Tokens {
     outputTokens: asCount(usage?.output_tokens),
     reasoningTokens: asCount(asObject(usage?.output_tokens_details)?.thinking_tokens),
     cacheReadTokens: asCount(usage?.cache_read_input_tokens),
-    cacheWriteTokens: asNumber(usage?.cache_creation_input_tokens) ?? asCount(byAge?.ephemeral_5m_input_tokens) + oneHour,
+    cacheWriteTokens:
+      usage?.cache_creation_input_tokens == null ? asCount(byAge?.ephemeral_5m_input_tokens) + oneHour : asCount(usage.cache_creation_input_tokens),
     cacheWrite1hTokens: oneHour,
   };
 }
@@ -118,7 +119,7 @@ export const hasEnded = (row: Row) => typeof row.message?.stop_reason === "strin
 /** Characters the row holds of what the model wrote. */
 export function writtenChars(row: Row): number {
   return row.blocks.reduce(
-    (sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (JSON.stringify(b.input)?.length ?? 0) : 0),
+    (sum, b) => sum + (b.is === "text" || b.is === "thinking" ? b.text.length : b.is === "tool-use" ? (jsonText(b.input)?.length ?? 0) : 0),
     0,
   );
 }

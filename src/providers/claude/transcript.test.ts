@@ -15,6 +15,7 @@ import {
   treeFrom,
   writer,
 } from "../../../test/claude-records.ts";
+import { claude } from "./index.ts";
 import * as key from "./keys.ts";
 
 const CALL = "toolu_0123456789abcdef";
@@ -128,6 +129,77 @@ describe("a file that begins in the middle of a conversation", () => {
     expect(treeFrom({ [THREAD_FILE]: [mainWriter().user("Begin.")], [agentFile("a0b1")]: middle() }).children).toEqual([]);
     expect(treeFrom({ [THREAD_FILE]: askingThread(), [agentFile("a0b1")]: middle() }).children).toMatchObject([{ agentId: "a0b1" }]);
   });
+
+  it("is an agent where its meta file names a call, though the call itself is lost", () => {
+    const files = {
+      [THREAD_FILE]: [mainWriter().user("Begin.")],
+      [agentFile("a0b1")]: middle(),
+      [agentFile("a0b1").replace(".jsonl", ".meta.json")]: { agentType: "worker", toolUseId: CALL },
+    };
+    expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
+  });
+});
+
+describe("a damaged file", () => {
+  const main = [mainWriter().user("Begin.")];
+  const [first, second, third] = (() => {
+    const agent = agentWriter("a0b1");
+    return [agent.user("Do it."), agent.assistant([text("Nearly.")]), agent.assistant([text("Done.")])];
+  })();
+
+  it("of an agent whose first lines are junk is an agent's still, not the product's own work", () => {
+    const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: ["{junk", second, third] };
+    expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Done." }]);
+    expect(codes(files)).toEqual([`line-not-json ${agentFile("a0b1")}:1: 5 bytes`]);
+  });
+
+  it("of an agent whose lines are out of order is an agent's still", () => {
+    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: [third, second, first] }).children).toMatchObject([{ agentId: "a0b1", result: "Done." }]);
+  });
+
+  it("of an agent is not refused for a record that says nothing of itself", () => {
+    const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [{ type: "user" }, first, second] };
+    expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
+    expect(codes(files)).toEqual([`record-malformed ${agentFile("a0b1")}:1: it does not say whose it is`]);
+  });
+
+  it("of an agent at work, whose call is lost, is an agent's: a warm-up would have ended with its answer", () => {
+    const agent = agentWriter("a0b1");
+    const atWork = [agent.assistant([toolUse(CALL, "Read")], { stop_reason: "tool_use" })];
+    expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: atWork }).children).toMatchObject([{ agentId: "a0b1" }]);
+  });
+
+  it("gives the record that was written behind one that a crash cut off", () => {
+    const cut = JSON.stringify(first).slice(0, 50);
+    const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [first, cut + JSON.stringify(second)] };
+    expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Nearly." }]);
+    expect(codes(files)).toEqual([expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the whole record at its end was read$/)]);
+  });
+
+  it("with bytes that are no UTF-8 is read, and told", () => {
+    const parser = claude.stream(THREAD_FILE)?.open({ path: THREAD_FILE, bytes: 1 });
+    const bytes = Buffer.from(JSON.stringify(mainWriter().user("Beg@n.")));
+    bytes[bytes.indexOf("@")] = 0xff;
+    const found = parser?.push(bytes, 1);
+    expect(found?.problems.map((p) => [p.code, p.where])).toEqual([["text-not-utf8", `${THREAD_FILE}:1`]]);
+    expect(found?.observations).toContainEqual(expect.objectContaining({ type: "agent-described", prompt: "Beg\ufffdn." }));
+  });
+
+  it("with a value nested deeper than any stack loses nothing else", () => {
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    const record = JSON.stringify(mainWriter().assistant([toolUse(CALL, "Read", { x: "@" })])).replace('"@"', deep);
+    const files = { [THREAD_FILE]: [record, mainWriter().user("Begin.")] };
+    expect(read(files).problems).toEqual([]);
+    expect(treeFrom(files)).toMatchObject({ counts: { toolCalls: 1, messages: 2 } });
+    const parser = claude.stream(THREAD_FILE)?.open({ path: THREAD_FILE, bytes: 1 });
+    const [event] = parser?.events(Buffer.from(record), 1) ?? [];
+    expect(JSON.stringify(event)).toContain('"input":null');
+  });
+
+  it("with a negative count has none", () => {
+    const [record] = [mainWriter().assistant([text("Done.")], { usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 } })];
+    expect(treeFrom({ [THREAD_FILE]: [record] }).usage.own).toMatchObject({ inputTokens: 0, outputTokens: 5, cacheWriteTokens: 0 });
+  });
 });
 
 describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
@@ -172,7 +244,7 @@ describe("records that are not as they should be", () => {
       `line-not-json ${THREAD_FILE}:2: 15 bytes`,
       `record-malformed ${THREAD_FILE}:3: not an object`,
       `record-unknown ${THREAD_FILE}:4: brand-new`,
-      `record-unknown ${THREAD_FILE}:5: no type`,
+      `record-malformed ${THREAD_FILE}:5: no type`,
     ]);
     expect(treeFrom({ [THREAD_FILE]: records })).toMatchObject({ status: "completed", usage: { own: { calls: 1 } } });
   });

@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import { asObject, asText, asWords, decodeText, parseJson } from "../../core/json.ts";
 import type { CallUnrecorded } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
@@ -32,6 +32,7 @@ const decoder = new TextDecoder();
 interface Memory {
   readonly session: string | null;
   readonly refused: boolean;
+  readonly read: number;
   readonly sawMain: boolean;
   readonly chains: readonly (readonly [string, string])[];
   readonly spawns: readonly string[];
@@ -47,6 +48,8 @@ export class Transcript implements Parser {
   #session: string | null;
   /** A file that is not what its place says: reported once, then passed over. */
   #refused: boolean;
+  /** Number of the last line that was handed to us. */
+  #read: number;
   /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
   #sawMain: boolean;
   /** Inline agents: each sidechain record to the first record of its chain. */
@@ -64,6 +67,7 @@ export class Transcript implements Parser {
     this.#file = file;
     this.#session = memory?.session ?? of.session;
     this.#refused = memory?.refused ?? false;
+    this.#read = memory?.read ?? 0;
     this.#sawMain = memory?.sawMain ?? false;
     this.#chains = new Map(memory?.chains);
     this.#spawns = new Set(memory?.spawns);
@@ -76,6 +80,7 @@ export class Transcript implements Parser {
     return {
       session: this.#session,
       refused: this.#refused,
+      read: this.#read,
       sawMain: this.#sawMain,
       chains: [...this.#chains],
       spawns: [...this.#spawns],
@@ -87,18 +92,41 @@ export class Transcript implements Parser {
 
   push(record: Uint8Array, line: number): Findings {
     this.#last = null;
-    if (this.#refused || startsWith(record, REQUEST_PREFIX)) return NOTHING;
+    if (this.#refused) return NOTHING;
+    // A number left out is a line that could not even be handed to us.
+    if (line > this.#read + 1) this.#introduction.damaged = true;
+    this.#read = line;
+    if (startsWith(record, REQUEST_PREFIX)) return NOTHING;
     const attachment = ATTACHMENT.exec(decoder.decode(record.subarray(0, 400)))?.[1];
     if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment)) return NOTHING;
-    const parsed = parseJson(decoder.decode(record));
-    if (parsed === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
-    const json = asObject(parsed.value);
-    if (json === null) return problemAt(this.#file.path, line, "record-malformed", "not an object");
-    const row = readRow(json);
-    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type))
-      return problemAt(this.#file.path, line, "record-unknown", row.type === "" ? "no type" : row.type);
+    const { text, isUtf8 } = decodeText(record);
+    const parsed = parseJson(text);
+    if (parsed !== null) {
+      const found = this.#readJson(parsed.value, line, isUtf8);
+      return isUtf8 ? found : withProblem(found, this.#file.path, line, "text-not-utf8", `${record.length} bytes`);
+    }
+    this.#introduction.damaged = true;
+    const torn = tornOff(text);
+    if (torn === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    return withProblem(
+      this.#readJson(torn.value, line, isUtf8),
+      this.#file.path,
+      line,
+      "line-not-json",
+      `${record.length} bytes; the whole record at its end was read`,
+    );
+  }
 
-    const refusal = this.#refusal(row, line);
+  #readJson(value: unknown, line: number, isUtf8: boolean): Findings {
+    const json = asObject(value);
+    const row = json === null ? null : readRow(json);
+    if (row === null || row.type === "") {
+      this.#introduction.damaged = true;
+      return problemAt(this.#file.path, line, "record-malformed", row === null ? "not an object" : "no type");
+    }
+    if (!CONVERSATION.has(row.type) && !BOOKKEEPING.has(row.type)) return problemAt(this.#file.path, line, "record-unknown", row.type);
+
+    const refusal = this.#refusal(row, line, isUtf8);
     if (refusal !== null) return refusal;
     this.#session ??= row.sessionId ?? this.#of.fallback;
     const speaker = this.#speakerOf(row);
@@ -115,16 +143,18 @@ export class Transcript implements Parser {
     return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker, this.#session ?? "") : [];
   }
 
-  /** An agent's file must say that it is one, and of this thread. */
-  #refusal(row: Row, line: number): Findings | null {
+  /** An agent's file must say that it is one, and of this thread. A damaged record is no witness: then the next one is asked. */
+  #refusal(row: Row, line: number, isUtf8: boolean): Findings | null {
     if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
-    if (row.isSidechain !== true) {
-      return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+    // Of a session id that is damaged itself, the file's place knows better.
+    const isForeign = isUtf8 && this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session;
+    if (row.isSidechain === true && !isForeign) return null;
+    if (!isUtf8 || (row.isSidechain === null && row.uuid === null)) {
+      this.#introduction.damaged = true;
+      return problemAt(this.#file.path, line, "record-malformed", "it does not say whose it is");
     }
-    if (this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session) {
-      return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
-    }
-    return null;
+    if (row.isSidechain !== true) return this.#refuse(row, line, "agent-file-not-sidechain", `agent ${this.#of.agent}`);
+    return this.#refuse(row, line, "agent-file-foreign", `it names session ${row.sessionId}`);
   }
 
   #refuse(row: Row, line: number, code: ProblemCode, detail: string): Findings {
@@ -255,6 +285,19 @@ export class Transcript implements Parser {
     this.#told.add(what);
     return isNew;
   }
+}
+
+/** Every record of a conversation begins so. */
+const RECORD_START = '{"parentUuid":';
+
+/** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
+function tornOff(text: string): { readonly value: unknown } | null {
+  const start = text.lastIndexOf(RECORD_START);
+  return start > 0 ? parseJson(text.slice(start)) : null;
+}
+
+function withProblem(found: Findings, path: string, line: number, code: ProblemCode, detail: string): Findings {
+  return { observations: found.observations, problems: [...found.problems, ...problemAt(path, line, code, detail).problems] };
 }
 
 function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {

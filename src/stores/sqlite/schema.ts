@@ -122,4 +122,5 @@ export const MIGRATIONS: readonly string[] = [
      name TEXT PRIMARY KEY,
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
+  `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
 ];

@@ -12,6 +12,7 @@ import { stateOf } from "./file-row.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { hash, pack, unpack } from "./packing.ts";
+import { forgetOtherReader } from "./reader.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 const OWNER = "local";
@@ -41,19 +42,6 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
     throw error;
   }
   return new SqliteStore(db);
-}
-
-const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "spent", "agent", "speaker", "said", "words", "note"];
-
-function forgetOtherReader(db: DatabaseSync, reader: string) {
-  const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
-  if (known() === reader) return;
-  db.exec("BEGIN IMMEDIATE");
-  if (known() !== reader) {
-    for (const table of TABLES) db.exec(`DELETE FROM ${table}`);
-    db.prepare("INSERT INTO note (name, value) VALUES ('reader', ?)").run(reader);
-  }
-  db.exec("COMMIT");
 }
 
 class SqliteStore implements Store {
@@ -110,7 +98,8 @@ class SqliteStore implements Store {
     const touched = new Set(observations.map((o) => threadOf(o.speaker)));
     if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
     if (observations.length > 0) this.#addChunk(file, after.path, observations);
-    for (const p of problems) this.#sql("INSERT INTO problem (file, code, place, detail) VALUES (?, ?, ?, ?)").run(file, p.code, p.where, p.detail);
+    for (const p of problems)
+      this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
     for (const text of texts) this.#addText(file, text);
     const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
     for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
@@ -335,7 +324,13 @@ class SqliteStore implements Store {
         for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
       const [first] = ids.values();
       for (const p of problems)
-        this.#sql("INSERT INTO problem (thread, code, place, detail) VALUES (?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail);
+        this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
+          first ?? null,
+          p.code,
+          p.where,
+          p.detail,
+          p.times ?? 1,
+        );
       return true;
     });
   }
@@ -375,7 +370,7 @@ class SqliteStore implements Store {
   }
 
   problems(examples: number): readonly ProblemCount[] {
-    const codes = this.#sql("SELECT code, count(*) AS n FROM problem GROUP BY code ORDER BY code").all();
+    const codes = this.#sql("SELECT code, sum(times) AS n FROM problem GROUP BY code ORDER BY code").all();
     return codes.map((row) => ({
       code: row.code as ProblemCode,
       count: Number(row.n),

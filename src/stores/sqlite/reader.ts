@@ -1,0 +1,15 @@
+import type { DatabaseSync } from "node:sqlite";
+
+const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "spent", "agent", "speaker", "said", "words", "note"];
+
+/** Facts that another reader found are thrown away. */
+export function forgetOtherReader(db: DatabaseSync, reader: string) {
+  const known = () => db.prepare("SELECT value FROM note WHERE name = 'reader'").get()?.value;
+  if (known() === reader) return;
+  db.exec("BEGIN IMMEDIATE");
+  if (known() !== reader) {
+    for (const table of TABLES) db.exec(`DELETE FROM ${table}`);
+    db.prepare("INSERT INTO note (name, value) VALUES ('reader', ?)").run(reader);
+  }
+  db.exec("COMMIT");
+}

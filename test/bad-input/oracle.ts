@@ -1,0 +1,142 @@
+/**
+ * What files still say, by a scan of its own: it shares no code with the product, so that a mistake cannot agree with itself.
+ * It knows far less than the product. Whatever it finds must be shown; what else is shown is not its business.
+ */
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { RecordedThread } from "../fixtures.ts";
+import { filesBelow } from "../fixtures.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface Remains {
+  /** Threads that have a record of a conversation. */
+  readonly threads: ReadonlySet<string>;
+  /** Agents that a result, a meta file or a file of their own speaks of. */
+  readonly agents: ReadonlySet<string>;
+  /** Calls that asked for an agent. */
+  readonly calls: ReadonlySet<string>;
+  /** Model calls, by the id of the response. */
+  readonly responses: ReadonlySet<string>;
+  /** Files with a line in them that cannot be read, and files that hold nothing. */
+  readonly spoilt: ReadonlySet<string>;
+}
+
+const object = (value: unknown): Json => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {});
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function parsed(text: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : null;
+  } catch {
+    // That is what is to be found out.
+    return null;
+  }
+}
+
+export function remainsOf(home: string): Remains {
+  const found = { threads: new Set<string>(), agents: new Set<string>(), calls: new Set<string>(), responses: new Set<string>(), spoilt: new Set<string>() };
+  const root = join(home, ".claude");
+  for (const path of filesBelow(root).filter((name) => /^(projects|sessions)\//.test(name))) {
+    const bytes = readFileSync(join(root, path));
+    if (path.endsWith(".jsonl")) scanLines(path, bytes, found);
+    else if (/\/subagents\/.*agent-.+\.meta\.json$|^sessions\/\d+\.json$|\/workflows\/wf_.*\.json$/.test(path)) scanDocument(path, bytes, found);
+  }
+  return found;
+}
+
+type Found = { [set in keyof Remains]: Set<string> };
+
+function scanDocument(path: string, bytes: Buffer, found: Found) {
+  const meta = parsed(new TextDecoder().decode(bytes));
+  if (meta === null) found.spoilt.add(path);
+  const [, agent] = /agent-(.+)\.meta\.json$/.exec(path) ?? [];
+  if (meta !== null && agent !== undefined) found.agents.add(agent);
+}
+
+function scanLines(path: string, bytes: Buffer, found: Found) {
+  const [, agent] = /^agent-(.+)\.jsonl$/.exec(basename(path)) ?? [];
+  const rows: Json[] = [];
+  let written = 0;
+  let beginsBadly = false;
+  for (const text of new TextDecoder().decode(bytes).split("\n")) {
+    const kept = text.replace(/^\0+|\0+$/g, "");
+    if (kept.length < text.length) found.spoilt.add(path);
+    // Wherever the mark of a file's beginning ended up, it says nothing.
+    const line = kept.replace(/^\ufeff/, "");
+    if (line.trim() === "") continue;
+    written += 1;
+    const row = parsed(line);
+    if (rows.length === 0 && (row === null || typeof row.type !== "string")) beginsBadly = true;
+    if (row !== null) rows.push(row);
+    else if (!isPassedOver(line)) {
+      found.spoilt.add(path);
+      const torn = parsed(line.slice(Math.max(1, line.lastIndexOf('{"parentUuid":'))));
+      if (torn !== null) rows.push(torn);
+    }
+  }
+  if (written === 0) found.spoilt.add(path);
+  const said = rows.filter((row) => row.type === "user" || row.type === "assistant");
+  // A file that begins in the middle of a conversation is the product's own work, unless its beginning is what was lost.
+  const begins = beginsBadly || said.some((row) => row.type === "user" && row.parentUuid === null) || said[0]?.parentUuid === null;
+  if (agent !== undefined && begins && said.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))) found.agents.add(agent);
+  const thread = basename(path, ".jsonl");
+  if (agent === undefined && UUID.test(thread) && said.some((row) => typeof row.uuid === "string")) found.threads.add(thread);
+  for (const row of said) scanRow(row, found);
+}
+
+/** Nobody needs these, so nobody looks whether they are whole. */
+const isPassedOver = (line: string) =>
+  line.startsWith('{"type":"api-request') ||
+  /^\{"parentUuid":(null|"[^"]*"),"isSidechain":(true|false),("agentId":"[^"]*",)?"attachment":\{"type":"[a-z_]+"/.test(line);
+
+/** What a warm-up of the product never holds. */
+function isWork(row: Json): boolean {
+  const { content } = object(row.message);
+  if (row.type === "user")
+    return typeof content === "string" ? content !== "" && content !== "Warmup" : list(content).length > 0 && !JSON.stringify(content).includes('"Warmup"');
+  return list(content).some((block) => object(block).type === "tool_use");
+}
+
+function scanRow(row: Json, found: Found) {
+  const message = object(row.message);
+  const { agentId } = object(row.toolUseResult);
+  const isResult = list(message.content).some((block) => object(block).type === "tool_result" && typeof object(block).tool_use_id === "string");
+  if (row.type === "user" && isResult && typeof agentId === "string" && agentId.trim() !== "") found.agents.add(agentId);
+  if (row.type !== "assistant" || row.isApiErrorMessage === true || message.model === "<synthetic>") return;
+  const response = [message.id, row.requestId, row.uuid].find((id) => typeof id === "string" && id.trim() !== "");
+  if (typeof response === "string") found.responses.add(response);
+  for (const block of list(message.content)) {
+    const { type, name, id } = object(block);
+    if (type === "tool_use" && (name === "Agent" || name === "Task") && typeof id === "string" && id.trim() !== "") found.calls.add(id);
+  }
+}
+
+/** The part of what is shown that is looked at; `retinue tree --json` has it. */
+export interface Shown {
+  readonly agentId: string | null;
+  readonly sessionId: string;
+  readonly link: { readonly toolCallId: string | null } | null;
+  readonly children: readonly Shown[];
+}
+
+/** Whom the files still speak of and nobody shows, as sentences. Only who is known to have been an agent counts. */
+export function lost(remains: Remains, truth: readonly RecordedThread[], shown: readonly Shown[]): string[] {
+  const all = shown.flatMap(everybody);
+  const threads = new Set(all.map((one) => one.sessionId));
+  const agents = new Set(all.flatMap((one) => [one.agentId ?? [], one.link?.toolCallId ?? []].flat()));
+  const missing: string[] = [];
+  for (const thread of remains.threads) if (!threads.has(thread)) missing.push(`thread ${thread}`);
+  for (const { agents: known } of truth.filter(({ optional }) => optional !== true)) {
+    for (const { agentId, agentIdNative, toolCallId } of known) {
+      if (agentId !== null && agentIdNative !== false && remains.agents.has(agentId) && !agents.has(agentId)) missing.push(`agent ${agentId}`);
+      const isShown = agents.has(toolCallId ?? "") || (agentIdNative !== false && agents.has(agentId ?? ""));
+      if (typeof toolCallId === "string" && remains.calls.has(toolCallId) && !isShown) missing.push(`the agent of call ${toolCallId}`);
+    }
+  }
+  return missing;
+}
+
+const everybody = (one: Shown): Shown[] => [one, ...one.children.flatMap(everybody)];
