@@ -37,6 +37,8 @@ export function expectNothingLost(home: string, truth: readonly RecordedThread[]
   expect(untold, "files that hold what cannot be read, and doctor says nothing").toEqual([]);
   expect(examined.problems.reduce((sum, problem) => sum + problem.count, 0)).toBeGreaterThanOrEqual(remains.spoilt.size);
   const usages = shown.map((tree) => tree.usage.subtree);
-  expect(usages.reduce((sum, usage) => sum + usage.calls, 0)).toBe(remains.responses.size);
+  const calls = usages.reduce((sum, usage) => sum + usage.calls, 0);
+  expect(calls, `model calls in ${home}`).toBeGreaterThanOrEqual(remains.responses.size);
+  expect(calls, `model calls in ${home}`).toBeLessThanOrEqual(remains.responses.union(remains.doubtful).size);
   for (const usage of usages) for (const number of Object.values(usage)) expect(number === null || (Number.isFinite(number) && number >= 0)).toBe(true);
 }

@@ -20,7 +20,7 @@ export async function show(context: Context, uri: string, options: ShowOptions):
   const { out } = context.terminal;
   if (options.head === true) {
     const head = headOf(tree, { subagents: true });
-    return out(context.json ? JSON.stringify(head, null, 2) : frontmatter(head));
+    return out(context.json ? JSON.stringify(head, null, 2) : printable(frontmatter(head)));
   }
   const events = await readEvents(machine, [agent.key]);
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
