@@ -75,13 +75,12 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
     if (line.trim() === "") continue;
     written += 1;
     const row = parsed(line);
-    if (rows.length === 0 && (row === null || typeof row.type !== "string")) beginsBadly = true;
+    const torn = row === null ? parsed(line.slice(Math.max(1, line.lastIndexOf('{"parentUuid":')))) : null;
+    const isBad = row === null && (torn !== null || !isPassedOver(line));
+    if (isBad) found.spoilt.add(path);
+    if (rows.length === 0 && (isBad || (row !== null && typeof row.type !== "string"))) beginsBadly = true;
     if (row !== null) rows.push(row);
-    else if (!isPassedOver(line)) {
-      found.spoilt.add(path);
-      const torn = parsed(line.slice(Math.max(1, line.lastIndexOf('{"parentUuid":'))));
-      if (torn !== null) rows.push(torn);
-    }
+    else if (torn !== null) rows.push(torn);
   }
   if (written === 0) found.spoilt.add(path);
   const said = rows.filter((row) => row.type === "user" || row.type === "assistant");
