@@ -64,8 +64,8 @@ export function read(files: Files): { observations: Observation[]; problems: Pro
     for (const [i, record] of records.entries()) {
       const line = typeof record === "string" ? record : JSON.stringify(record);
       const found = parser.push(new TextEncoder().encode(line), stream.shape === "document" ? 0 : i + 1);
-      observations.push(...found.observations);
-      problems.push(...found.problems);
+      for (const observation of found.observations) observations.push(observation);
+      for (const problem of found.problems) problems.push(problem);
     }
   }
   return { observations, problems };

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
@@ -44,6 +44,7 @@ export interface ThreadFilter {
 }
 
 const PAGE = 200;
+const BLANKS = 64;
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
 
@@ -52,6 +53,7 @@ export class Library {
   readonly #options: LibraryOptions;
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], files: new Map(), problems: [] };
+  readonly #unreadable = new Map<string, Problem>();
   #manual: readonly ManualLink[] = [];
 
   constructor(options: LibraryOptions) {
@@ -71,17 +73,24 @@ export class Library {
     return this.#discovery.roots.map((r) => r.path);
   }
 
+  /** What stands in the way at present: folders and files that cannot be read. */
   get problems(): readonly Problem[] {
-    return this.#discovery.problems;
+    return [...this.#discovery.problems, ...this.#unreadable.values()];
   }
 
   /** Last lines that are still being written, or were never finished, and transcripts in which nothing stands yet. */
   unfinished(): readonly Problem[] {
-    const empty = [...this.#discovery.files.values()].filter(({ stream, stamp }) => stream.shape === "lines" && stamp.size === 0);
-    const lines: Problem[] = [...this.store.files().values()]
-      .filter((f) => !f.gone && f.offset < f.size && this.#discovery.files.has(f.path))
-      .map((f) => ({ code: "line-unfinished", where: `${f.path}:${f.lines + 1}`, detail: `${f.size - f.offset} bytes` }));
-    return [...lines, ...empty.map(({ path }): Problem => ({ code: "file-empty", where: path, detail: "0 bytes" }))];
+    const problems: Problem[] = [];
+    for (const { path, stream, stamp } of this.#discovery.files.values()) {
+      if (stream.shape !== "lines") continue;
+      const state = this.store.file(path);
+      const read = state === null || state.gone ? null : state.offset;
+      if (stamp.size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
+      else if (state === null || read === null || read >= state.size) continue;
+      else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${state.lines + 1}`, detail: `${state.size - read} bytes` });
+      else if (read === 0) problems.push({ code: "file-empty", where: path, detail: `${state.size} bytes of blanks` });
+    }
+    return problems;
   }
 
   now(): number {
@@ -128,8 +137,10 @@ export class Library {
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
     };
+    for (const path of files.keys()) this.#unreadable.delete(path);
     this.grown = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
+      onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
       // The file being read names its thread; that one is not complete yet.
       onWritten: (reading) => project((thread) => reading?.includes(partsOf(thread).thread) ?? false),
@@ -227,6 +238,19 @@ export class Library {
 
   close(): void {
     this.store.close();
+  }
+}
+
+/** Blank lines at the end of a file are not waited for. */
+function isBlankAfter({ path, offset, size }: FileState): boolean {
+  if (size - offset > BLANKS) return false;
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(size - offset);
+    readSync(file, bytes, 0, bytes.length, offset);
+    return !bytes.some((byte) => byte > 32);
+  } finally {
+    closeSync(file);
   }
 }
 

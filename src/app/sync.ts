@@ -7,6 +7,7 @@ import { saidIn } from "./said.ts";
 
 export interface SyncOptions {
   readonly counts: ReadCounts;
+  readonly onUnreadable: (problem: Problem) => void;
   /** Called after every write, with the file that is being read: what is complete by now can be worked out while it is at hand. */
   readonly onWritten?: (reading: string | null) => void;
   readonly onProgress?: (done: number, all: number) => void;
@@ -33,7 +34,8 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
     try {
       await readOn(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
-      writer.add(unreadable(found, known.get(found.path) ?? null, error as Error));
+      // What it said before stays; it is tried again the next time.
+      options.onUnreadable({ code: "file-unreadable", where: found.path, detail: (error as Error).message });
     }
     done += 1;
     options.onProgress?.(done, changed.length);
@@ -180,12 +182,6 @@ function fresh(found: Found, before: FileState | null): FileState {
     parser: null,
     gone: false,
   };
-}
-
-/** What a file said before it could no longer be read stays; the trouble is told. */
-function unreadable(found: Found, before: FileState | null, error: Error): FileBatch {
-  const after = before === null ? fresh(found, null) : { ...before, ...stampIn(found) };
-  return { before, after, observations: [], texts: [], problems: [{ code: "file-unreadable", where: found.path, detail: error.message }] };
 }
 
 /** Files that are gone stay known, and so does what they said, unless it held only while they were there or we kept them ourselves: then somebody meant it. */

@@ -81,13 +81,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
 
-  // Also where the call itself is lost.
   const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
   const isInternal = (key: AgentKey) => {
     const internal = gathered.get(key)?.internal;
     if (internal === undefined || internal === null) return false;
-    if (internal.unlessSpawned && spawned.has(key)) return false;
-    return !internal.unlessSpawned || !parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual");
+    // Somebody's call made it, even where the record of the call itself is lost.
+    return !internal.unlessSpawned || !(spawned.has(key) || parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"));
   };
   const agents = [...named].filter((key) => !isInternal(key));
   const parentOf = (key: AgentKey): AgentKey | null => {

@@ -87,6 +87,13 @@ describe("a call and the agent it made", () => {
     expect(decided.agentsOfCall(call("c"))).toEqual([leaf]);
   });
 
+  it("make whoever got the result the parent, where the record of the call is lost", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, record({ role: "user", results: [{ call: call("c"), isError: false }] }));
+    book.see({ by: worker, at: 1 }, callSpawned("c", leaf));
+    expect(decide(book.observations).parents.get(leaf)).toBe(worker);
+  });
+
   it("say nothing, where nobody is known to have made the call", () => {
     const book = notebook();
     book.see({ by: main, at: 2 }, callSpawned("c", leaf));

@@ -125,7 +125,9 @@ function inItsThread(agent: AgentKey, why: string): ParentEvidence {
 
 /** Who made which tool call, under all the names a call has. */
 class CallBook {
-  readonly #callers = new Map<CallKey, { agent: AgentKey; at: number | null }>();
+  readonly #callers = new Map<CallKey, Caller>();
+  /** Who got the result: whoever made the call, if its record is lost. */
+  readonly #receivers = new Map<CallKey, Caller>();
   readonly #spawns = new Map<CallKey, SpawnCall>();
   readonly #aliases = new Map<CallKey, CallKey>();
   readonly #offers = new Map<CallKey, Set<MatchKey>>();
@@ -134,26 +136,35 @@ class CallBook {
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
       if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
-      if (o.type === "record") for (const { call } of o.calls) this.#note(call, o);
+      if (o.type === "record") {
+        for (const { call } of o.calls) noteCaller(this.#callers, call, o);
+        for (const { call } of o.results) noteCaller(this.#receivers, call, o);
+      }
       if (o.type === "spawn-called") {
-        this.#note(o.call, o);
+        noteCaller(this.#callers, o.call, o);
         const known = this.#spawns.get(o.call);
         if (known === undefined || o.id < known.id) this.#spawns.set(o.call, o);
       }
     }
   }
 
-  #note(call: CallKey, o: Observation) {
-    const known = this.#callers.get(call);
-    const earlier = known !== undefined && ((known.at ?? 0) < (o.at ?? 0) || ((known.at ?? 0) === (o.at ?? 0) && known.agent <= o.speaker));
-    if (!earlier) this.#callers.set(call, { agent: o.speaker, at: o.at });
-  }
-
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
-  callerOf = (call: CallKey): AgentKey | undefined => this.#callers.get(this.resolve(call))?.agent;
+  callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
+}
+
+interface Caller {
+  readonly agent: AgentKey;
+  readonly at: number | null;
+}
+
+/** Of several the earliest, then the first by name. */
+function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
+  const known = callers.get(call);
+  const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
+  if (!isEarlier) callers.set(call, { agent: speaker, at });
 }
 
 /**

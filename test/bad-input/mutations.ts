@@ -7,6 +7,8 @@ export interface Mutation {
   readonly files: RegExp;
   /** False where every record is still there afterwards, so that there is nothing to tell of. */
   readonly loses: boolean;
+  /** What happens most in life is tried on every recording, the rest on some. */
+  readonly often?: true;
   readonly change: (bytes: Buffer, random: Random) => Buffer;
 }
 
@@ -83,11 +85,12 @@ const pretty = (line: string) => {
 };
 
 export const MUTATIONS: readonly Mutation[] = [
-  { name: "bytes cut off the end", files: ANY, loses: true, change: (bytes, random) => bytes.subarray(0, random.below(bytes.length)) },
+  { name: "bytes cut off the end", files: ANY, loses: true, often: true, change: (bytes, random) => bytes.subarray(0, random.below(bytes.length)) },
   {
     name: "lines in any order",
     files: LINES,
     loses: false,
+    often: true,
     change: (bytes, random) =>
       Buffer.concat([
         joined(
@@ -103,6 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "lines that are junk",
     files: LINES,
     loses: true,
+    often: true,
     change: (bytes, random) => eachLine(bytes, (line) => (random.chance(0.3) ? random.of(JUNK)(line, random) : line)),
   },
   { name: "nothing but junk", files: ANY, loses: true, change: (bytes, random) => eachLine(bytes, (line) => random.of(JUNK)(line, random)) },

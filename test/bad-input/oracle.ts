@@ -16,8 +16,9 @@ export interface Remains {
   readonly agents: ReadonlySet<string>;
   /** Calls that asked for an agent. */
   readonly calls: ReadonlySet<string>;
-  /** Model calls, by the id of the response. */
+  /** Model calls, by the id of the response: those that must count, and those whose record no longer says whose it is. */
   readonly responses: ReadonlySet<string>;
+  readonly doubtful: ReadonlySet<string>;
   /** Files with a line in them that cannot be read, and files that hold nothing. */
   readonly spoilt: ReadonlySet<string>;
 }
@@ -37,7 +38,14 @@ function parsed(text: string): Json | null {
 }
 
 export function remainsOf(home: string): Remains {
-  const found = { threads: new Set<string>(), agents: new Set<string>(), calls: new Set<string>(), responses: new Set<string>(), spoilt: new Set<string>() };
+  const found = {
+    threads: new Set<string>(),
+    agents: new Set<string>(),
+    calls: new Set<string>(),
+    responses: new Set<string>(),
+    doubtful: new Set<string>(),
+    spoilt: new Set<string>(),
+  };
   const root = join(home, ".claude");
   for (const path of filesBelow(root).filter((name) => /^(projects|sessions)\//.test(name))) {
     const bytes = readFileSync(join(root, path));
@@ -62,20 +70,17 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
   let written = 0;
   let beginsBadly = false;
   for (const text of new TextDecoder().decode(bytes).split("\n")) {
-    const kept = text.replace(/^\0+|\0+$/g, "");
-    if (kept.length < text.length) found.spoilt.add(path);
-    // Wherever the mark of a file's beginning ended up, it says nothing.
-    const line = kept.replace(/^\ufeff/, "");
+    const line = text.replace(/^\0+|\0+$/g, "").replace(/^\ufeff/, "");
+    if (/^\0|\0$/.test(text)) found.spoilt.add(path);
     if (line.trim() === "") continue;
     written += 1;
     const row = parsed(line);
-    if (rows.length === 0 && (row === null || typeof row.type !== "string")) beginsBadly = true;
+    const torn = row === null ? parsed(line.slice(Math.max(1, line.lastIndexOf('{"parentUuid":')))) : null;
+    const isBad = row === null && (torn !== null || !isPassedOver(line));
+    if (isBad) found.spoilt.add(path);
+    if (rows.length === 0 && (isBad || (row !== null && typeof row.type !== "string"))) beginsBadly = true;
     if (row !== null) rows.push(row);
-    else if (!isPassedOver(line)) {
-      found.spoilt.add(path);
-      const torn = parsed(line.slice(Math.max(1, line.lastIndexOf('{"parentUuid":'))));
-      if (torn !== null) rows.push(torn);
-    }
+    else if (torn !== null) rows.push(torn);
   }
   if (written === 0) found.spoilt.add(path);
   const said = rows.filter((row) => row.type === "user" || row.type === "assistant");
@@ -107,7 +112,7 @@ function scanRow(row: Json, found: Found) {
   if (row.type === "user" && isResult && typeof agentId === "string" && agentId.trim() !== "") found.agents.add(agentId);
   if (row.type !== "assistant" || row.isApiErrorMessage === true || message.model === "<synthetic>") return;
   const response = [message.id, row.requestId, row.uuid].find((id) => typeof id === "string" && id.trim() !== "");
-  if (typeof response === "string") found.responses.add(response);
+  if (typeof response === "string") (typeof row.isSidechain === "boolean" ? found.responses : found.doubtful).add(response);
   for (const block of list(message.content)) {
     const { type, name, id } = object(block);
     if (type === "tool_use" && (name === "Agent" || name === "Task") && typeof id === "string" && id.trim() !== "") found.calls.add(id);

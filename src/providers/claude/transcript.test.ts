@@ -176,6 +176,15 @@ describe("a damaged file", () => {
     expect(codes(files)).toEqual([expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the whole record at its end was read$/)]);
   });
 
+  it.each([
+    ["a request", '{"type":"api-request","sessionId":"x","params":{"model":"cl'],
+    ["an attachment", '{"parentUuid":null,"isSidechain":false,"attachment":{"type":"environment","snap'],
+  ])("gives it behind %s too, which would be passed over if it were whole", (_what, cut) => {
+    const files = { [THREAD_FILE]: [cut + JSON.stringify({ ...main[0], gitBranch: "main" })] };
+    expect(treeFrom(files)).toMatchObject({ prompt: "Begin." });
+    expect(codes(files)).toEqual([expect.stringContaining("the whole record at its end was read")]);
+  });
+
   it("with bytes that are no UTF-8 is read, and told", () => {
     const parser = claude.stream(THREAD_FILE)?.open({ path: THREAD_FILE, bytes: 1 });
     const bytes = Buffer.from(JSON.stringify(mainWriter().user("Beg@n.")));

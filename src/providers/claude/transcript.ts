@@ -96,10 +96,10 @@ export class Transcript implements Parser {
     // A number left out is a line that could not even be handed to us.
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
-    if (startsWith(record, REQUEST_PREFIX)) return NOTHING;
-    const attachment = ATTACHMENT.exec(decoder.decode(record.subarray(0, 400)))?.[1];
-    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment)) return NOTHING;
+    if (startsWith(record, REQUEST_PREFIX) && !RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
+    const attachment = ATTACHMENT.exec(text)?.[1];
+    if (attachment !== undefined && !SPOKEN_ATTACHMENTS.has(attachment) && text.lastIndexOf(RECORD_START) === 0) return NOTHING;
     const parsed = parseJson(text);
     if (parsed !== null) {
       const found = this.#readJson(parsed.value, line, isUtf8);
@@ -287,8 +287,10 @@ export class Transcript implements Parser {
   }
 }
 
-/** Every record of a conversation begins so. */
+/** Every record of a conversation begins so, and ends so. */
 const RECORD_START = '{"parentUuid":';
+const RECORD_END = /"(?:sessionId|version|gitBranch|slug)":"[^"]*"[^"]*$/;
+const RECORD_END_BYTES = 300;
 
 /** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
 function tornOff(text: string): { readonly value: unknown } | null {

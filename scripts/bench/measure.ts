@@ -1,0 +1,67 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface Measurement {
+  readonly wallSeconds: number;
+  /** User and system together, of the command and what it started. */
+  readonly cpuSeconds: number;
+  readonly peakBytes: number;
+  readonly stdout: string;
+}
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const TIME = "/usr/bin/time";
+const TIMEOUT_MS = 15 * 60_000;
+const MAX_OUTPUT = 1 << 30;
+
+/** GNU and BSD know how to ask the kernel what a child took; Node does not. */
+const isGnu = spawnSync(TIME, ["-f", "%e", "true"]).status === 0;
+
+/** Runs a command to its end. One that fails or takes a quarter of an hour ends the benchmark. */
+export function measure({ program, args, env }: Command): Measurement {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-measure-"));
+  const report = join(folder, "time");
+  try {
+    const flags = isGnu ? ["-f", "%U %S %M", "-o", report] : ["-l", "-o", report];
+    const began = performance.now();
+    const stdout = execFileSync(TIME, [...flags, program, ...args], {
+      env: { ...env },
+      timeout: TIMEOUT_MS,
+      maxBuffer: MAX_OUTPUT,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const wallSeconds = (performance.now() - began) / 1_000;
+    return { wallSeconds, stdout, ...(isGnu ? readGnu(readFileSync(report, "utf8")) : readBsd(readFileSync(report, "utf8"))) };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function readGnu(report: string) {
+  const [user = Number.NaN, system = Number.NaN, kilobytes = Number.NaN] = report.trim().split(" ").map(Number);
+  return { cpuSeconds: user + system, peakBytes: kilobytes * 1_024 };
+}
+
+function readBsd(report: string) {
+  const field = (name: RegExp) => Number(name.exec(report)?.[1]);
+  return { cpuSeconds: field(/([\d.]+) user/) + field(/([\d.]+) sys/), peakBytes: field(/(\d+)\s+maximum resident set size/) };
+}
+
+/** The one in the middle, each number by itself. */
+export function median(runs: readonly Measurement[]): Measurement {
+  const middle = (of: (run: Measurement) => number) => runs.map(of).sort((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;
+  return {
+    wallSeconds: middle((run) => run.wallSeconds),
+    cpuSeconds: middle((run) => run.cpuSeconds),
+    peakBytes: middle((run) => run.peakBytes),
+    stdout: runs.at(-1)?.stdout ?? "",
+  };
+}

@@ -1,0 +1,87 @@
+import { execFileSync, spawn } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { filesBelow } from "../../test/fixtures.ts";
+import type { HomeStats } from "./home.ts";
+import type { Command } from "./measure.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const PROGRAM = join(ROOT, "bin/retinue.js");
+
+/** The built command, as people run it, on one generated home. */
+export class Subject {
+  readonly home: string;
+  readonly stats: HomeStats;
+  #data: string;
+
+  constructor(home: string, stats: HomeStats) {
+    this.home = home;
+    this.stats = stats;
+    this.#data = mkdtempSync(join(home, "data-"));
+  }
+
+  /** Forgets whatever retinue has kept so far. */
+  reset(): void {
+    rmSync(this.#data, { recursive: true });
+    this.#data = mkdtempSync(join(this.home, "data-"));
+  }
+
+  command(...args: string[]): Command {
+    return { program: process.execPath, args: [PROGRAM, ...args], env: this.#env() };
+  }
+
+  #env(): Record<string, string> {
+    return { PATH: process.env.PATH ?? "", HOME: this.home, RETINUE_HOME: this.#data, NO_COLOR: "1" };
+  }
+
+  help(...args: string[]): string {
+    return execFileSync(process.execPath, [PROGRAM, ...args, "--help"], { encoding: "utf8", env: this.#env() });
+  }
+
+  /** Bytes of everything retinue keeps. */
+  keptBytes(): number {
+    return filesBelow(this.#data).reduce((sum, path) => sum + readFileSync(join(this.#data, path)).length, 0);
+  }
+
+  /** Adds one more exchange to the newest session, as its product would. */
+  grow(number: number): void {
+    const { id, path } = this.stats.newest;
+    const at = new Date(Date.parse("2026-12-01T00:00:00.000Z") + number * 1_000).toISOString();
+    const uuid = `ffffffff-0000-4000-8000-${String(number).padStart(12, "0")}`;
+    const common = { parentUuid: null, isSidechain: false, uuid, timestamp: at, sessionId: id, version: "2.1.220", cwd: "/home/dev/project" };
+    appendFileSync(path, `${JSON.stringify({ ...common, type: "user", message: { role: "user", content: `One more, number ${number}.` } })}\n`);
+  }
+
+  /** From the moment a record is written until `events --follow` prints it, in seconds. */
+  async followDelay(number: number): Promise<number> {
+    const { program, args, env } = this.command("events", `claude://${this.stats.newest.id}`, "--follow");
+    const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      return await new Promise<number>((resolve, reject) => {
+        let written = 0;
+        let text = "";
+        const write = () => {
+          written = performance.now();
+          this.grow(number);
+        };
+        // What is there already comes first; when nothing more has come for a while, it waits for more.
+        let quiet = setTimeout(write, QUIET_MS);
+        const limit = setTimeout(() => reject(new Error("events --follow did not show the new record within a minute")), 60_000);
+        child.stdout.on("data", (piece: Buffer) => {
+          text = (text + piece.toString()).slice(-100_000);
+          if (written === 0) {
+            clearTimeout(quiet);
+            quiet = setTimeout(write, QUIET_MS);
+          } else if (text.includes(`One more, number ${number}.`)) {
+            clearTimeout(limit);
+            resolve((performance.now() - written) / 1_000);
+          }
+        });
+      });
+    } finally {
+      child.kill();
+    }
+  }
+}
+
+const QUIET_MS = 2_000;

@@ -1,0 +1,44 @@
+import type { Random } from "./random.ts";
+
+const PLAIN =
+  "const let function return await import export class interface type string number boolean agent session tool result error token stream parse tree node child parent root depth cost usage cache read write edit grep glob bash test fixture expected actual diff patch line file path module".split(
+    " ",
+  );
+/** What is not ASCII costs parsers more. */
+const OTHER = ["größe", "naïve", "ключ", "函数", "エラー", "오류", "✓", "→", "…", "🚀", "“quoted”", "straße"];
+const POOL = 1 << 21;
+
+/** Text as it stands in transcripts. Cut from two large pieces that are written once: making it must not cost more than reading it. */
+export class Texts {
+  readonly #random: Random;
+  readonly #plain: string;
+  readonly #mixed: string;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#plain = this.#write(() => random.of(PLAIN));
+    this.#mixed = this.#write(() => (random.chance(0.3) ? random.of(OTHER) : random.of(PLAIN)));
+  }
+
+  #write(word: () => string): string {
+    const parts: string[] = [];
+    for (let length = 0; length < POOL; ) {
+      const next = word() + (this.#random.chance(0.1) ? "\n" : " ");
+      parts.push(next);
+      length += next.length;
+    }
+    return parts.join("");
+  }
+
+  /** About so many characters; one text in seven is not plain ASCII. */
+  some(length: number): string {
+    const pool = this.#random.chance(0.15) ? this.#mixed : this.#plain;
+    let text = "";
+    while (text.length < length) {
+      const start = this.#random.below(pool.length - 1);
+      text += pool.slice(start, start + length - text.length);
+    }
+    // A pair must not be cut in two.
+    return text.toWellFormed();
+  }
+}
