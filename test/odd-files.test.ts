@@ -85,7 +85,7 @@ describe("in the place of a transcript", () => {
     mkdirSync(home.at(PROJECT));
     let told = ["file-unreadable"];
     try {
-      writeFileSync(Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from([0xff]), new TextEncoder().encode(".jsonl")]), "{}\n");
+      writeFileSync(Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from("\u00ff.jsonl", "latin1")]), "{}\n");
     } catch {
       // Some file systems do not take such names in the first place.
       told = [];

@@ -119,12 +119,12 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   const standing = records.findLast((r) => r.stands !== null);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
-  const begins = described.some((d) => d.begins);
+  const vouched = described.some((d) => d.vouched);
   const uncounted = calls.filter((c) => !c.counted).length;
   return {
     key,
     kind: firstOf("kind"),
-    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessBegins && begins))?.internal ?? null,
+    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessVouched && vouched))?.internal ?? null,
     productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
     agentType: firstOf("agentType"),
     name: firstOf("name"),

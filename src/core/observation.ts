@@ -53,9 +53,9 @@ export interface AgentDescribed {
   readonly agent: AgentKey;
   readonly kind?: AgentKind;
   /** Set for the product's own background work (warm-ups, suggestions, compaction): not an agent, its calls count as internal. */
-  readonly internal?: { readonly why: string; readonly unlessSpawned: boolean; readonly unlessBegins?: true };
-  /** Its beginning stands in its own records after all, out of order: what only followed from the lack of one does not hold. */
-  readonly begins?: true;
+  readonly internal?: { readonly why: string; readonly unlessSpawned: boolean; readonly unlessVouched?: true };
+  /** Something besides its first record shows that it is an agent: what only followed from that record does not hold. */
+  readonly vouched?: true;
   readonly productVersion?: string;
   readonly agentType?: string;
   readonly name?: string;

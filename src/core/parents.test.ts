@@ -165,6 +165,16 @@ describe("agents and calls that do not name each other", () => {
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
 
+  it("are not paired, where the agent is known to be another's", () => {
+    const book = notebook();
+    book.see({ by: worker, at: 1 }, spawnCalled("c", { offers: [match("p")] }));
+    book.see({ by: leaf, at: 2 }, parentNamed(leaf, other));
+    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    const decided = decide(book.observations);
+    expect(decided.parents.get(leaf)).toBe(other);
+    expect(decided.unanswered).toEqual(new Set([agent("t", "c")]));
+  });
+
   it("leave alone what is tied already", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));

@@ -196,9 +196,12 @@ function* matchCalls(
   }
   const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
   for (const [child, answers] of seeking) {
+    // Who is known to be somebody's was not made by a call of another.
+    const known = new Set(evidence.get(child)?.flatMap((e) => (e.confidence === 1 ? [e.parent] : [])));
+    const mayBe = (call: SpawnCall) => call.speaker !== child && (known.size === 0 || known.has(call.speaker));
     for (const answer of answers) {
       const offered = offers.get(answer.match);
-      const call = offered?.firstFree(answer, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer));
+      const call = offered?.firstFree(answer, mayBe, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer, mayBe));
       if (call === undefined) continue;
       const alone = offered?.calls.length === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
       const says = alone ? answer.says : `${answer.says}; several fit, paired in order of time`;
@@ -232,18 +235,18 @@ class Offers {
     this.calls = [first];
   }
 
-  firstFree(answer: Answer, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
+  firstFree(answer: Answer, mayBe: (call: SpawnCall) => boolean, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
     const isTaken = (call: SpawnCall | undefined) => call !== undefined && tied.has(call.call);
     while (isTaken(this.calls[this.#free])) this.#free += 1;
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
       if (call === undefined || !isBefore(call, answer)) return undefined;
-      if (call.speaker !== answer.agent && !isTaken(call)) return call;
+      if (!isTaken(call) && mayBe(call)) return call;
     }
     return undefined;
   }
 
-  newest = (answer: Answer): SpawnCall | undefined => this.calls.findLast((call) => call.speaker !== answer.agent && isBefore(call, answer));
+  newest = (answer: Answer, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined => this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
 }
 
 const isBefore = (call: SpawnCall, answer: Answer) => (call.at ?? 0) <= (answer.at ?? 0);

@@ -16,7 +16,7 @@ export interface Remains {
   readonly agents: ReadonlySet<string>;
   /** Calls that asked for an agent. */
   readonly calls: ReadonlySet<string>;
-  /** Model calls, by the id of the response: those that must count, and those whose record no longer says whose it is. */
+  /** Model calls, by the id of the response: those that must count, and those whose record is damaged and may say less than it did. */
   readonly responses: ReadonlySet<string>;
   readonly doubtful: ReadonlySet<string>;
   /** Files with a line in them that cannot be read, and files that hold nothing. */
@@ -67,6 +67,7 @@ function scanDocument(path: string, bytes: Buffer, found: Found) {
 function scanLines(path: string, bytes: Buffer, found: Found) {
   const [, agent] = /^agent-(.+)\.jsonl$/.exec(basename(path)) ?? [];
   const rows: Json[] = [];
+  const damaged = new Set<Json | undefined>();
   let written = 0;
   let beginsBadly = false;
   for (const text of new TextDecoder().decode(bytes).split("\n")) {
@@ -81,6 +82,7 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
     if (rows.length === 0 && (isBad || (row !== null && typeof row.type !== "string"))) beginsBadly = true;
     if (row !== null) rows.push(row);
     else if (torn !== null) rows.push(torn);
+    if (line.includes("\ufffd")) damaged.add(rows.at(-1));
   }
   if (written === 0) found.spoilt.add(path);
   const said = rows.filter((row) => row.type === "user" || row.type === "assistant");
@@ -89,7 +91,7 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
   if (agent !== undefined && begins && said.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))) found.agents.add(agent);
   const thread = basename(path, ".jsonl");
   if (agent === undefined && UUID.test(thread) && said.some((row) => typeof row.uuid === "string")) found.threads.add(thread);
-  for (const row of said) scanRow(row, found);
+  for (const row of said) scanRow(row, damaged.has(row), found);
 }
 
 /** Nobody needs these, so nobody looks whether they are whole. */
@@ -105,14 +107,14 @@ function isWork(row: Json): boolean {
   return list(content).some((block) => object(block).type === "tool_use");
 }
 
-function scanRow(row: Json, found: Found) {
+function scanRow(row: Json, isDamaged: boolean, found: Found) {
   const message = object(row.message);
   const { agentId } = object(row.toolUseResult);
   const isResult = list(message.content).some((block) => object(block).type === "tool_result" && typeof object(block).tool_use_id === "string");
   if (row.type === "user" && isResult && typeof agentId === "string" && agentId.trim() !== "") found.agents.add(agentId);
   if (row.type !== "assistant" || row.isApiErrorMessage === true || message.model === "<synthetic>") return;
   const response = [message.id, row.requestId, row.uuid].find((id) => typeof id === "string" && id.trim() !== "");
-  if (typeof response === "string") (typeof row.isSidechain === "boolean" ? found.responses : found.doubtful).add(response);
+  if (typeof response === "string") (typeof row.isSidechain === "boolean" && !isDamaged ? found.responses : found.doubtful).add(response);
   for (const block of list(message.content)) {
     const { type, name, id } = object(block);
     if (type === "tool_use" && (name === "Agent" || name === "Task") && typeof id === "string" && id.trim() !== "") found.calls.add(id);

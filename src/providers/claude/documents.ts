@@ -80,7 +80,8 @@ function described(meta: JsonObject): Partial<Omit<AgentDescribed, "type" | "age
     ...(kind === null ? {} : { kind }),
     ...(agentType === null ? {} : { agentType }),
     ...(name === null ? {} : { name }),
-    ...(description === null ? {} : { description }),
+    // Only a call gives an agent a description.
+    ...(description === null ? {} : { description, vouched: true as const }),
     ...(typeof meta.requestShape === "string" ? { background: meta.requestShape === "background" } : {}),
   };
 }

@@ -89,7 +89,7 @@ export class Introduction {
     }
     if (this.#lacksBeginning && row.type === "user" && row.parentUuid === null) {
       this.#lacksBeginning = false;
-      out.addOfFile({ type: "agent-described", agent: speaker, begins: true });
+      out.addOfFile({ type: "agent-described", agent: speaker, vouched: true });
     }
     this.#introduceMate(out, row, speaker);
   }
@@ -142,7 +142,7 @@ export class Introduction {
     // Where the beginning is damaged, the first record that can be read is not the first one.
     if (row.parentUuid !== null && !this.damaged) {
       this.#lacksBeginning = true;
-      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessBegins: true } as const;
+      const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessVouched: true } as const;
       out.addOfFile({ type: "agent-described", agent: speaker, internal });
     }
     if (session !== null) this.#answer(out, row, speaker, session);

@@ -157,6 +157,12 @@ describe("a damaged file", () => {
     expect(treeFrom({ [THREAD_FILE]: main, [agentFile("a0b1")]: [third, second, first] }).children).toMatchObject([{ agentId: "a0b1", result: "Done." }]);
   });
 
+  it("of an agent whose beginning is lost is an agent's still, if its meta file has the words of a call", () => {
+    const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [second, third] };
+    expect(treeFrom(files).children).toEqual([]);
+    expect(treeFrom({ ...files, [metaFile("a0b1")]: { agentType: "Explore", description: "Look" } }).children).toMatchObject([{ agentId: "a0b1" }]);
+  });
+
   it("of an agent is not refused for a record that says nothing of itself", () => {
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [{ type: "user" }, first, second] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1" }]);
