@@ -3,8 +3,8 @@ import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines } from "../transports/files.ts";
-import { asSource } from "./discover.ts";
+import { type LinePosition, noReads, positionAfter, readLines, readWhole } from "../transports/files.ts";
+import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
 
@@ -17,6 +17,7 @@ export function readEvents(library: Library, forest: Forest, keys: readonly Agen
 export class EventReader {
   readonly #library: Library;
   readonly #files = new Map<string, OpenFile>();
+  readonly #documents = new Map<string, Set<string>>();
   readonly #toolNames = new Map<CallKey, string | null>();
   readonly #shown = new Set<RecordKey>();
   readonly #told = new Map<string, string>();
@@ -66,7 +67,8 @@ export class EventReader {
 
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
-    if (source === undefined || source.stream.shape !== "lines") return;
+    if (source === undefined) return;
+    if (source.stream.shape === "document") return yield* this.#newInDocument(source);
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
     for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
@@ -76,6 +78,20 @@ export class EventReader {
           for (const [number, draft] of file.parser.events(line.bytes, line.number).entries()) yield { ...draft, path, line: line.number, number };
         file.position = positionAfter(line);
       }
+    }
+  }
+
+  /** A document is written anew as a whole: what it said before is not told again. */
+  async *#newInDocument(source: Found): AsyncGenerator<Placed> {
+    // It may be gone by now; then it says nothing.
+    const bytes = await readWhole(source.path, noReads()).catch(() => new Uint8Array());
+    const told = this.#documents.get(source.path) ?? new Set<string>();
+    this.#documents.set(source.path, told);
+    for (const [number, draft] of source.stream.open(asSource(source)).events(bytes, 0).entries()) {
+      const what = `${draft.keys[0] ?? number} ${draft.kind} ${draft.tool?.call ?? draft.text}`;
+      if (told.has(what)) continue;
+      told.add(what);
+      yield { ...draft, path: source.path, line: 0, number };
     }
   }
 

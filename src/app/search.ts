@@ -3,8 +3,8 @@ import type { EventDraft, EventKind } from "../core/event.ts";
 import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { WITHOUT_WAITING } from "../transports/files.ts";
-import { asSource } from "./discover.ts";
+import { noReads, readWhole, WITHOUT_WAITING } from "../transports/files.ts";
+import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
 
@@ -46,10 +46,15 @@ async function lookUp(library: Library, hit: SearchHit, words: readonly string[]
 
 async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
   const source = library.source(hit.path);
-  const record = source === undefined ? null : await readLineAt(hit.path, hit.offset);
+  const record = source === undefined ? null : await recordAt(source, hit);
   if (source === undefined || record === null) return null;
   const drafts = source.stream.open(asSource(source)).events(record, hit.line);
   return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
+}
+
+/** Null if the file is gone by now. */
+function recordAt({ stream, path }: Found, { offset }: SearchHit): Promise<Uint8Array | null> {
+  return stream.shape === "document" ? readWhole(path, noReads()).catch(() => null) : readLineAt(path, offset);
 }
 
 const BLOCK = 64 * 1024;

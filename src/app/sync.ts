@@ -93,9 +93,10 @@ async function isAppended({ path, stamp }: Found, before: FileState, counts: Rea
 
 async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
   const bytes = await readWhole(found.path, counts);
-  const { observations, problems } = found.stream.open({ ...asSource(found), bytes: bytes.length }).push(bytes, 0);
+  const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
+  const { observations, problems } = parser.push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, observations, problems, texts: [] };
+  return { before, after, observations, problems, texts: parser.events(bytes, 0).flatMap((draft) => saidIn(draft, 0, 0)) };
 }
 
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {

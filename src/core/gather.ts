@@ -9,6 +9,8 @@ export interface ModelCall {
   readonly response: RecordKey;
   readonly at: number | null;
   readonly model: string;
+  readonly vendor?: string;
+  readonly costUsd?: number;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -168,9 +170,11 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    return [
-      { response: first.response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted: isCounted(tokens, chars, end), end },
-    ];
+    const model = list.find((r) => r.model !== "")?.model ?? "";
+    const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
+    const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }) };
+    return [{ response: first.response, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }
 

@@ -103,6 +103,10 @@ export interface ModelCalled {
   /** Equal for every row a response is spread over. */
   readonly response: RecordKey;
   readonly model: string;
+  /** Whose price list the model is on, where the record tells. */
+  readonly vendor?: string;
+  /** What the product itself says it cost; left out where it does not know. */
+  readonly costUsd?: number;
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
   readonly chars: number;

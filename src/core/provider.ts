@@ -17,8 +17,10 @@ export interface Provider {
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
-  /** Whose price list its models are on. */
-  readonly vendor: string;
+  /** Whose price list its models are on; null where they are of many, which the calls themselves name. */
+  readonly vendor: string | null;
+  /** What models thought is not in its output tokens but beside them, and costs the same. */
+  readonly thoughtsBesideOutput?: true;
   /** How its ids look, for a person who mistyped one. */
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
