@@ -10,7 +10,8 @@ export interface ModelCall {
   readonly at: number | null;
   readonly model: string;
   readonly vendor?: string;
-  readonly costUsd?: number;
+  readonly costUsd?: number | null;
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -173,7 +174,8 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const model = list.find((r) => r.model !== "")?.model ?? "";
     const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
     const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
-    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }) };
+    const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
     return [{ response: first.response, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }

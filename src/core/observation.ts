@@ -105,8 +105,10 @@ export interface ModelCalled {
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
-  /** What the product itself says it cost; left out where it does not know. */
-  readonly costUsd?: number;
+  /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
+  readonly costUsd?: number | null;
+  /** The product does not count it in its own totals. */
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
   readonly chars: number;

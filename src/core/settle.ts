@@ -41,7 +41,7 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
   for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
     const totals = gathered.get(thread)?.totals ?? [];
     if (totals.length === 0) continue;
-    const calls = members.flatMap((agent) => agent.calls).sort(byTime);
+    const calls = members.flatMap((agent) => agent.calls.filter((call) => !call.outsideTotals)).sort(byTime);
     let placed = 0;
     const settlements = totals.map((total, i) => {
       const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
