@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { type FileStamp, type OtherEntry, stampOf, unseenFolders, walk } from "../transports/files.ts";
+import { type FileStamp, foldersLike, type OtherEntry, stampOf, unseenFolders, walk } from "../transports/files.ts";
 import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
@@ -71,7 +71,7 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
 export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
   for (const { provider, path: root, imported, folders } of roots) {
     const inside = path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
-    const stream = inside !== null && folders.some((folder) => inside.startsWith(`${folder}/`)) ? provider.stream(inside) : null;
+    const stream = inside !== null && folders.some((folder) => folder === "" || inside.startsWith(`${folder}/`)) ? provider.stream(inside) : null;
     // It may be gone again already; that is what is being asked.
     const stamp = stream === null ? null : await stampOf(path).catch(() => null);
     if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp, imported };
@@ -81,7 +81,7 @@ export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const roots = others.get(provider.name) ?? provider.roots(env, userHome(env));
+    const roots = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
     const imported = importedRoot(env, provider.name);
     return [
       ...[...new Set(roots)].map((root) => ({ provider, root, imported: false })),

@@ -8,11 +8,11 @@ export interface Provider {
   readonly name: string;
   /** What people call it. */
   readonly product: string;
-  /** Folders that may hold its records, in order. A missing one is not an error. */
+  /** Folders that may hold its records, in order. A missing one is not an error. The last part of a path may have a `*` in it, for all folders of such names. */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
   stream(path: string): Stream | null;
-  /** Sub-folders of a root worth walking; everything else there is left alone. */
+  /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
@@ -25,6 +25,19 @@ export interface Provider {
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
   readonly portable?: Portable;
+  /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
+  entry?(record: Uint8Array): Entry | null;
+}
+
+/** A part of a thread that can be named, and the one it follows. */
+export interface Entry {
+  readonly id: string;
+  readonly type: string;
+  /** Null for a beginning. */
+  readonly parent: string | null;
+  readonly at: number | null;
+  /** What it says, to recognise it by. */
+  readonly preview: string;
 }
 
 /** What `retinue import` takes in. */

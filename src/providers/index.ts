@@ -2,6 +2,7 @@ import type { Provider } from "../core/provider.ts";
 import { claude } from "./claude/index.ts";
 import { copilot } from "./copilot/index.ts";
 import { gemini } from "./gemini/index.ts";
+import { pi } from "./pi/index.ts";
 
 /** The only list of providers. */
-export const PROVIDERS: readonly Provider[] = [claude, copilot, gemini];
+export const PROVIDERS: readonly Provider[] = [claude, copilot, gemini, pi];

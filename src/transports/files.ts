@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, createReadStream, type Dirent, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, createReadStream, type Dirent, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 
 /** Counts the work done, so that tests can hold us to it. */
@@ -29,6 +29,21 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   return unseen;
 }
 
+/** The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written. */
+export function foldersLike(path: string): readonly string[] {
+  if (!path.includes("*")) return [path];
+  const parent = dirname(path);
+  const [start = "", end = ""] = basename(path).split("*");
+  try {
+    const entries = readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const names = entries.map(({ name }) => name).filter((name) => name.startsWith(start) && name.slice(start.length).endsWith(end));
+    return names.length === 0 ? [path] : names.sort().map((name) => join(parent, name));
+  } catch {
+    // Not there, or not ours to look into.
+    return [path];
+  }
+}
+
 /** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
 
@@ -49,7 +64,7 @@ export async function* walk(
       return [];
     });
     for (const entry of entries) {
-      const path = `${folder}/${entry.name}`;
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (entry.isFile()) {
         yield path;
         continue;

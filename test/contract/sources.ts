@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
-import { filesBelow } from "../fixtures.ts";
+import { foldersLike } from "../../src/transports/files.ts";
+import { filesBelow, homeEnv } from "../fixtures.ts";
 
 export interface FixtureSource {
   /** From the fixtures folder. */
@@ -17,8 +18,10 @@ const NEWLINE = 10;
 export function fixtureSources(provider: Provider, folder: string): FixtureSource[] {
   return filesBelow(folder).flatMap((name) => {
     const path = join(folder, name);
-    const [home] = /^.*?\/home[^/]*(?=\/)/.exec(name) ?? [];
-    const root = home === undefined ? undefined : provider.roots({}, join(folder, home)).find((dir) => path.startsWith(`${dir}/`));
+    const [, recording = "", inside = ""] = /^(.*?)\/(home[^/]*|tmp)\//.exec(name) ?? [];
+    const home = join(folder, recording, inside === "tmp" ? "home" : inside);
+    const roots = inside === "" ? [] : provider.roots(homeEnv(home), home).flatMap(foldersLike);
+    const root = roots.find((dir) => path.startsWith(`${dir}/`));
     const stream = root === undefined ? null : provider.stream(path.slice(root.length + 1));
     if (stream === null) return [];
     const bytes = readFileSync(path);

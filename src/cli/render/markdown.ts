@@ -37,6 +37,12 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
   ].join("\n");
 }
 
+/** A thread as it stood at one of its entries: the way that leads there, without the branches beside it. */
+export function entryMarkdown(entries: number, events: readonly AgentEvent[], full: boolean): string {
+  const told = entriesOf(events, full);
+  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", told.join("\n\n") || "_Nothing was said in it._"].join("\n");
+}
+
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
