@@ -49,7 +49,10 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   const record = source === undefined ? null : await recordAt(source, hit);
   if (source === undefined || record === null) return null;
   const drafts = source.stream.open(asSource(source)).events(record, hit.line);
-  return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
+  // One record may hold what several said.
+  const own = drafts.filter((draft) => draft.speaker === hit.speaker);
+  const spoken = own.length > 0 ? own : drafts;
+  return spoken.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? spoken[0] ?? null;
 }
 
 /** Null if the file is gone by now. */

@@ -141,7 +141,11 @@ export class Conversation {
       return;
     }
     if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null)) return;
-    for (const outcome of outcomes) this.#outcome(out, id, outcome, asText(details?.mode) === "chain", context);
+    const mode = asText(details?.mode);
+    // The record of the call itself may be lost.
+    if (!this.#spawns.has(id))
+      this.#spawns.set(id, { at: null, count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length });
+    for (const outcome of outcomes) this.#outcome(out, id, outcome, mode === "chain", context);
     if (outcomes.length > 0) return;
     const count = this.#spawns.get(id)?.count ?? 1;
     const launched = asWords(details?.asyncId);
