@@ -1,7 +1,7 @@
 import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
-import { positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
 
@@ -105,8 +105,9 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   let observations: Observation[] = [];
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
+  let position: LinePosition = { offset: state.offset, lines: state.lines };
   const hand = async () => {
-    state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
+    state = { ...state, ...position, parser: parser.save(), tail: await tailBefore(found.path, position.offset, counts) };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
@@ -124,10 +125,10 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         if (findings.observations.length > 0)
           for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, line.number, line.offset));
       } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
-      state = { ...state, ...positionAfter(line) };
+      position = positionAfter(line);
     }
-    if (state.offset - handed >= BATCH_BYTES) {
-      handed = state.offset;
+    if (position.offset - handed >= BATCH_BYTES) {
+      handed = position.offset;
       await hand();
     }
   }
