@@ -1,3 +1,4 @@
+import { type AgentKey, threadOf } from "../core/ids.ts";
 import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
@@ -8,8 +9,8 @@ import { saidIn } from "./said.ts";
 export interface SyncOptions {
   readonly counts: ReadCounts;
   readonly onUnreadable: (problem: Problem) => void;
-  /** Called after every write, with the file that is being read: what is complete by now can be worked out while it is at hand. */
-  readonly onWritten?: (reading: string | null) => void;
+  /** Called after every write, with the file that is being read and the threads told of so far: what is complete can be worked out while it is at hand. */
+  readonly onWritten?: (reading: string, threads: ReadonlySet<AgentKey>) => void;
   readonly onProgress?: (done: number, all: number) => void;
 }
 
@@ -23,9 +24,18 @@ export interface Looked {
   readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
+export interface Synced {
+  readonly changed: readonly string[];
+  /** Those that the changed files speak of. */
+  readonly threads: ReadonlySet<AgentKey>;
+}
+
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
-export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
-  const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
+export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<Synced> {
+  const changed = changedFiles(
+    [...looked.files.values()].filter((found) => found !== null),
+    known,
+  );
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
   const writer = new Writer(store, options.onWritten);
@@ -42,7 +52,11 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   }
   for (const batch of vanished(looked, known)) writer.add(batch);
   writer.flush();
-  return changed.map((found) => found.path);
+  return { changed: changed.map((found) => found.path), threads: writer.threads };
+}
+
+export function changedFiles(files: Iterable<Found>, known: ReadonlyMap<string, FileState>): Found[] {
+  return [...files].filter((found) => !isUnchanged(known.get(found.path), found));
 }
 
 function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
@@ -54,6 +68,7 @@ class Writer {
   readonly #store: Store;
   #waiting: FileBatch[] = [];
   #bytes = 0;
+  readonly threads = new Set<AgentKey>();
   readonly #onWritten: SyncOptions["onWritten"];
 
   constructor(store: Store, onWritten: SyncOptions["onWritten"]) {
@@ -63,10 +78,11 @@ class Writer {
 
   add(batch: FileBatch): void {
     this.#waiting.push(batch);
+    for (const thread of threadsIn(batch.observations)) this.threads.add(thread);
     this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
     if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
     this.flush();
-    this.#onWritten?.(batch.after.path);
+    this.#onWritten?.(batch.after.path, this.threads);
   }
 
   flush(): void {
@@ -74,6 +90,10 @@ class Writer {
     this.#waiting = [];
     this.#bytes = 0;
   }
+}
+
+function threadsIn(observations: readonly Observation[]): ReadonlySet<AgentKey> {
+  return new Set([...new Set(observations.map((o) => o.speaker))].map(threadOf));
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
