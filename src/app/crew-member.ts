@@ -1,6 +1,7 @@
 /** A thread of its own that reads what it is given into the index, and works out the trees it was told of while they are at hand. */
 import { parentPort, workerData } from "node:worker_threads";
 import { PROVIDERS } from "../providers/index.ts";
+import { noReads } from "../transports/files.ts";
 import type { Member, MemberSays } from "./crew.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings } from "./settings.ts";
@@ -18,8 +19,7 @@ parentPort?.on("message", async (paths: readonly string[] | null) => {
     parentPort?.close();
     return;
   }
-  const before = { ...library.counts };
   await library.refreshPaths(paths);
-  const { files, bytes, lines } = library.counts;
-  tell({ is: "done", counts: { files: files - before.files, bytes: bytes - before.bytes, lines: lines - before.lines } });
+  tell({ is: "done", counts: library.counts });
+  Object.assign(library.counts, noReads());
 });

@@ -44,7 +44,7 @@ export function crewOf(env: Env): Crew {
       const count = Math.min(MEMBERS, availableParallelism(), portions.length);
       const hear = (says: MemberSays) => {
         if (says.is === "file") return onFile();
-        for (const what of ["files", "bytes", "lines"] as const) counts[what] += says.counts[what];
+        for (const what of Object.keys(counts) as (keyof ReadCounts)[]) counts[what] += says.counts[what];
       };
       await Promise.all(Array.from({ length: count }, () => employ(member, portions, hear)));
     },

@@ -1,14 +1,14 @@
-import type { StatementSync } from "node:sqlite";
 import { hash } from "./packing.ts";
+import type { Statements } from "./statements.ts";
 
 /**
  * Which threads must be linked together because they have something in common. Every key is kept once, as a hash, with the first thread that had it: whoever
  * comes with the same key later is joined to that one. Two keys with one hash only mean that threads are linked together which need not be.
  */
 export class Joins {
-  readonly #sql: (text: string) => StatementSync;
+  readonly #sql: Statements;
 
-  constructor(sql: (text: string) => StatementSync) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -133,4 +133,10 @@ export const MIGRATIONS: readonly string[] = [
      other INTEGER NOT NULL,
      PRIMARY KEY (thread, other)
    ) STRICT, WITHOUT ROWID;`,
+  `-- Objects of databases: rows change, and what was read of them before is taken back.
+   ALTER TABLE file ADD COLUMN within TEXT;
+   CREATE INDEX file_within ON file (within) WHERE within IS NOT NULL;
+   ALTER TABLE chunk ADD COLUMN replaces TEXT;
+   ALTER TABLE said ADD COLUMN place TEXT;
+   CREATE INDEX said_at_place ON said (file, place) WHERE place IS NOT NULL;`,
 ];

@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
+import { placeName } from "../../core/findings.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
@@ -15,7 +16,8 @@ import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { forgetOtherReader } from "./reader.ts";
 import { MIGRATIONS, OWNER } from "./schema.ts";
-import { Words } from "./words.ts";
+import { type Statements, statementsOf } from "./statements.ts";
+import { Texts } from "./texts.ts";
 
 /** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
 const VISIBLE = (thread: string, list = "?") =>
@@ -40,19 +42,17 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
 
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #chunks = new Chunks((text) => this.#sql(text));
-  readonly #joins = new Joins((text) => this.#sql(text));
-  readonly #words = new Words((text) => this.#sql(text));
+  readonly #sql: Statements;
+  readonly #chunks: Chunks;
+  readonly #joins: Joins;
+  readonly #texts: Texts;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-  }
-
-  #sql(text: string): StatementSync {
-    const known = this.#statements.get(text) ?? this.#db.prepare(text);
-    this.#statements.set(text, known);
-    return known;
+    this.#sql = statementsOf(db);
+    this.#chunks = new Chunks(this.#sql);
+    this.#joins = new Joins(this.#sql);
+    this.#texts = new Texts(this.#sql, OWNER);
   }
 
   #write<T>(work: () => T): T {
@@ -63,8 +63,9 @@ class SqliteStore implements Store {
       return result;
     } catch (error) {
       this.#db.exec("ROLLBACK");
+      // Numbers given out on the way are void.
+      this.#texts.forget();
       this.#chunks.forget();
-      this.#words.forget();
       throw error;
     }
   }
@@ -85,20 +86,23 @@ class SqliteStore implements Store {
       // Last, and one after the other: any other statement between them makes the full-text index write out what it has gathered.
       for (const [i, { texts }] of batches.entries()) {
         const file = files[i] ?? null;
-        if (file !== null) for (const text of texts) this.#words.add(file, text);
+        if (file !== null) for (const text of texts) this.#texts.add(file, text);
       }
       return files.map((file) => file !== null);
     });
   }
 
   /** The number of the file, or null where the batch does not go on from what is stored. */
-  #take({ before, after, observations, problems }: FileBatch): number | null {
+  #take({ before, after, observations, problems, replaces = [] }: FileBatch): number | null {
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
     const file = this.#saveFile(after);
     const keys = keysByThread(observations);
-    const retracted = stored !== null && stored.generation !== after.generation ? this.#retract(file) : [];
-    if (observations.length > 0) this.#chunks.add(file, after.path, observations);
+    const corrected = new Set([
+      ...(stored !== null && stored.generation !== after.generation ? this.#retract(file) : []),
+      ...this.#replaced(file, after.path, replaces),
+    ]);
+    this.#chunks.add(file, after.path, observations, replaces);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
     for (const [thread, crossing] of keys) {
@@ -107,16 +111,16 @@ class SqliteStore implements Store {
       // Its own name is one: other threads may mention it.
       this.#joins.add([thread, ...crossing], id);
     }
-    for (const thread of retracted) if (!keys.has(thread)) this.#touch(thread);
+    for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
     return file;
   }
 
   #saveFile(s: FileState): number {
     const row = this.#sql(
-      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone, within)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
-         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone
+         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone, within = excluded.within
        RETURNING id`,
     ).get(
       OWNER,
@@ -132,20 +136,36 @@ class SqliteStore implements Store {
       s.tail,
       JSON.stringify(s.parser ?? null),
       s.gone ? 1 : 0,
+      s.within,
     );
     return Number(row?.id);
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
   #retract(file: number): AgentKey[] {
-    const threads = this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?").all(file);
-    this.#words.retract(file);
+    const threads = this.#threadsOf(file);
+    this.#texts.retract(file);
     for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
-    return threads.map((row) => row.key as AgentKey);
+    return threads;
+  }
+
+  /** Takes back what rows said before they changed; the threads the file speaks for. */
+  #replaced(file: number, path: string, rows: readonly string[]): readonly AgentKey[] {
+    for (const row of rows) {
+      this.#texts.retractRow(file, row);
+      this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(path, 0, row));
+    }
+    return rows.length === 0 ? [] : this.#threadsOf(file);
+  }
+
+  #threadsOf(file: number): AgentKey[] {
+    return this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?")
+      .all(file)
+      .map((row) => row.key as AgentKey);
   }
 
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
-    return this.#words.search(words, under, limit);
+    return this.#texts.search(words, under, limit);
   }
 
   #touch(key: AgentKey): number {
@@ -187,16 +207,15 @@ class SqliteStore implements Store {
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
-        const chunks = this.#sql(
-          "SELECT f.path, f.root, f.size, f.gone, c.id FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
-        ).all(Number(thread?.id ?? -1));
-        for (const row of chunks) {
-          roots.add(row.root as string);
-          if (read.has(Number(row.id)) || !under.includes(row.root as string)) continue;
-          read.add(Number(row.id));
-          for (const o of this.#chunks.get(Number(row.id), row.path as string)) {
-            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(row.size), gone: row.gone === 1 }));
-          }
+        const files = this.#sql("SELECT f.id, f.path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ?").all(
+          Number(thread?.id ?? -1),
+        );
+        for (const { id, path, root, size, gone } of files) {
+          roots.add(root as string);
+          if (read.has(Number(id)) || !under.includes(root as string)) continue;
+          read.add(Number(id));
+          for (const o of this.#chunks.of(Number(id), path as string))
+            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), gone: gone === 1 }));
         }
       }
     } finally {
