@@ -12,11 +12,12 @@ import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { type Discovery, discover, type Found, lookAt, type OtherRoots, type RootSeen } from "./discover.ts";
+import type { Crew } from "./crew.ts";
+import { type Discovery, discover, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
-import { sync } from "./sync.ts";
+import { changedFiles, sync } from "./sync.ts";
 
 export interface LibraryOptions {
   readonly env: Env;
@@ -29,6 +30,10 @@ export interface LibraryOptions {
   readonly staleAfterMs?: number;
   /** What else than records the results follow from, such as own prices, in words. Where it changes, everything is worked out anew; nothing is read again. */
   readonly basis?: string;
+  /** Reads along where there is much to read; only for a store that other threads can open too. */
+  readonly crew?: Crew;
+  /** One of several threads at the same work: works out only what it read itself. */
+  readonly isMember?: boolean;
   /** Told how far the reading is: files done, of how many. */
   readonly onProgress?: (done: number, all: number) => void;
 }
@@ -44,6 +49,8 @@ export interface ThreadFilter {
 }
 
 const PAGE = 200;
+/** Below this, starting other threads takes longer than reading. */
+const MUCH_BYTES = 32 << 20;
 const BLANKS = 64;
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
@@ -58,6 +65,10 @@ export class Library {
 
   constructor(options: LibraryOptions) {
     this.#options = options;
+  }
+
+  get price(): Price {
+    return this.#options.price;
   }
 
   get store(): Store {
@@ -101,10 +112,31 @@ export class Library {
   async refresh(): Promise<void> {
     const { env, store, providers, roots } = this.#options;
     this.#discovery = await discover(env, providers, roots);
+    await this.#readTogether();
     const known = store.files();
     const under = new Set(this.under);
-    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.path)).map((f) => [f.path, null] as const);
+    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.within ?? f.path)).map((f) => [f.path, null] as const);
     await this.#take(new Map([...this.#discovery.files, ...missing]), known);
+  }
+
+  /** Looks at single files below these folders only, without a look around. */
+  lookBelow(roots: readonly RootSeen[]): void {
+    this.#discovery = { roots, files: new Map(), problems: [] };
+  }
+
+  /** What is left after it is read as usual. */
+  async #readTogether(): Promise<void> {
+    const { store, crew, onProgress } = this.#options;
+    if (crew === undefined) return;
+    const files = changedFiles(this.#discovery.files.values(), store.files());
+    if (files.reduce((bytes, { stamp }) => bytes + stamp.size, 0) < MUCH_BYTES) return;
+    this.#followBasis();
+    let done = 0;
+    const onFile = () => {
+      done += 1;
+      onProgress?.(done, files.length);
+    };
+    await crew.read({ files, roots: this.roots, counts: this.counts, onFile });
   }
 
   /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
@@ -113,13 +145,19 @@ export class Library {
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     const files = new Map(this.#discovery.files);
-    for (const path of paths) {
+    for (const path of new Set(paths.map(knownAs))) {
       const found = await lookAt(path, this.roots);
       looked.set(path, found);
       const state = store.file(path);
       if (state !== null) known.set(path, state);
-      if (found === null) files.delete(path);
-      else files.set(path, found);
+      if (found !== null) files.set(path, found);
+      else if (files.delete(path)) {
+        const inside = [...store.files()].filter(([, object]) => object.within === path);
+        for (const [object, its] of inside) {
+          looked.set(object, null);
+          known.set(object, its);
+        }
+      }
     }
     this.#discovery = { ...this.#discovery, files };
     return this.#take(looked, known);
@@ -129,7 +167,7 @@ export class Library {
   grown: readonly string[] = [];
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
-    const { env, store, onProgress, price } = this.#options;
+    const { env, store, onProgress, price, isMember = false } = this.#options;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     this.#manual = await manualLinks(env);
     this.#followBasis();
@@ -137,15 +175,17 @@ export class Library {
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
     };
-    for (const path of files.keys()) this.#unreadable.delete(path);
-    this.grown = await sync(store, { files, rootOf }, known, {
+    for (const [where] of this.#unreadable)
+      if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
+    const { changed, threads } = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
       // The file being read names its thread; that one is not complete yet.
-      onWritten: (reading) => project((thread) => reading?.includes(partsOf(thread).thread) ?? false),
+      onWritten: (reading, told) => project((thread) => !told.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    project();
+    this.grown = changed;
+    project(isMember ? (thread) => !threads.has(thread) : undefined);
     this.#followManual();
     return told;
   }
@@ -231,9 +271,13 @@ export class Library {
     }
   }
 
-  /** The file behind a path that a record names, if it is still there. */
+  /** The file, or the object of a database, behind a path that a record names, if it is still there. */
   source(path: string): Found | undefined {
-    return this.#discovery.files.get(path);
+    const file = this.#discovery.files.get(path);
+    const state = file === undefined ? this.store.file(path) : null;
+    if (state === null || state.within === null || state.gone) return file;
+    const database = this.#discovery.files.get(state.within);
+    return database && { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
   }
 
   close(): void {

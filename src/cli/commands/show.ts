@@ -57,7 +57,9 @@ async function showEntry(context: Context, uri: string, options: ShowOptions): P
   else {
     const branch = branchTo(entries, entry);
     const places = new Set(branch.map(({ path, line }) => `${path}:${line}`));
-    const events = (await readEvents(library, forest, [thread.key])).filter(({ ref }) => ref !== null && places.has(`${ref.path}:${ref.line}`));
+    const events = (await readEvents(library, forest, [thread.key])).filter(
+      ({ ref }) => ref !== null && "line" in ref && places.has(`${ref.path}:${ref.line}`),
+    );
     if (context.json) out(JSON.stringify({ ...head, events }, null, 2));
     else out(printable(`${await frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`));
   }

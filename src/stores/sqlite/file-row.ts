@@ -4,6 +4,7 @@ import type { FileState } from "../../core/store.ts";
 export function stateOf(row: Record<string, unknown>): FileState {
   return {
     path: row.path as string,
+    within: row.within as string | null,
     root: row.root as string,
     provider: row.provider as string,
     identity: row.identity as string,

@@ -1,7 +1,7 @@
-/**
- * A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID.
- * `owner` is the machine or person the records came from: one here, many on a team's server.
- */
+/** The machine or person the records came from: one here, many on a team's server. It stands in every key. */
+export const OWNER = "local";
+
+/** A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID. */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE file (
      id INTEGER PRIMARY KEY,
@@ -123,4 +123,20 @@ export const MIGRATIONS: readonly string[] = [
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
+  `DROP TABLE cross_key;
+   CREATE TABLE holder (
+     hash INTEGER PRIMARY KEY,
+     thread INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE joined (
+     thread INTEGER NOT NULL,
+     other INTEGER NOT NULL,
+     PRIMARY KEY (thread, other)
+   ) STRICT, WITHOUT ROWID;`,
+  `-- Objects of databases: rows change, and what was read of them before is taken back.
+   ALTER TABLE file ADD COLUMN within TEXT;
+   CREATE INDEX file_within ON file (within) WHERE within IS NOT NULL;
+   ALTER TABLE chunk ADD COLUMN replaces TEXT;
+   ALTER TABLE said ADD COLUMN place TEXT;
+   CREATE INDEX said_at_place ON said (file, place) WHERE place IS NOT NULL;`,
 ];

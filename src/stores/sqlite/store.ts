@@ -1,27 +1,23 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
+import { placeName } from "../../core/findings.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
-import { asItStands, continues, wordsOf } from "../consistency.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SearchHit, Store } from "../../core/store.ts";
+import { asItStands, continues } from "../consistency.ts";
+import { Chunks } from "./chunks.ts";
 import { stateOf } from "./file-row.ts";
+import { Joins } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { hash, pack, unpack } from "./packing.ts";
 import { forgetOtherReader } from "./reader.ts";
-import { MIGRATIONS } from "./schema.ts";
-
-const OWNER = "local";
-/** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
-const MANY_CHUNKS = 24;
-/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
-const MAX_UNPACKED = 50_000;
-/** Hits are fetched so many times over, since forks repeat what was said before them. */
-const COPIES = 4;
+import { MIGRATIONS, OWNER } from "./schema.ts";
+import { type Statements, statementsOf } from "./statements.ts";
+import { Texts } from "./texts.ts";
 
 /** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
 const VISIBLE = (thread: string, list = "?") =>
@@ -34,7 +30,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
-    db.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000");
+    db.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY");
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
   } catch (error) {
@@ -46,19 +42,17 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
 
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #speakers = new Map<AgentKey, number>();
-  readonly #unpacked = new Map<number, readonly Observation[]>();
-  #unpackedFacts = 0;
+  readonly #sql: Statements;
+  readonly #chunks: Chunks;
+  readonly #joins: Joins;
+  readonly #texts: Texts;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-  }
-
-  #sql(text: string): StatementSync {
-    const known = this.#statements.get(text) ?? this.#db.prepare(text);
-    this.#statements.set(text, known);
-    return known;
+    this.#sql = statementsOf(db);
+    this.#chunks = new Chunks(this.#sql);
+    this.#joins = new Joins(this.#sql);
+    this.#texts = new Texts(this.#sql, OWNER);
   }
 
   #write<T>(work: () => T): T {
@@ -70,9 +64,8 @@ class SqliteStore implements Store {
     } catch (error) {
       this.#db.exec("ROLLBACK");
       // Numbers given out on the way are void.
-      this.#speakers.clear();
-      this.#unpacked.clear();
-      this.#unpackedFacts = 0;
+      this.#texts.forget();
+      this.#chunks.forget();
       throw error;
     }
   }
@@ -88,35 +81,46 @@ class SqliteStore implements Store {
   }
 
   commit(batches: readonly FileBatch[]): readonly boolean[] {
-    return this.#write(() => batches.map((batch) => this.#take(batch)));
+    return this.#write(() => {
+      const files = batches.map((batch) => this.#take(batch));
+      // Last, and one after the other: any other statement between them makes the full-text index write out what it has gathered.
+      for (const [i, { texts }] of batches.entries()) {
+        const file = files[i] ?? null;
+        if (file !== null) for (const text of texts) this.#texts.add(file, text);
+      }
+      return files.map((file) => file !== null);
+    });
   }
 
-  #take({ before, after, observations, problems, texts }: FileBatch): boolean {
+  /** The number of the file, or null where the batch does not go on from what is stored. */
+  #take({ before, after, observations, problems, replaces = [] }: FileBatch): number | null {
     const stored = this.file(after.path);
-    if (!continues(stored, before)) return false;
+    if (!continues(stored, before)) return null;
     const file = this.#saveFile(after);
-    const touched = new Set(observations.map((o) => threadOf(o.speaker)));
-    if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
-    if (observations.length > 0) this.#addChunk(file, after.path, observations);
+    const keys = keysByThread(observations);
+    const corrected = new Set([
+      ...(stored !== null && stored.generation !== after.generation ? this.#retract(file) : []),
+      ...this.#replaced(file, after.path, replaces),
+    ]);
+    this.#chunks.add(file, after.path, observations, replaces);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
-    for (const text of texts) this.#addText(file, text);
-    const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
-    for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
+    for (const [thread, crossing] of keys) {
+      const id = this.#touch(thread);
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
-    for (const o of observations) {
-      const id = ids.get(threadOf(o.speaker)) as number;
-      for (const key of crossKeys(o)) this.#join(hash(key), id);
+      // Its own name is one: other threads may mention it.
+      this.#joins.add([thread, ...crossing], id);
     }
-    return true;
+    for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
+    return file;
   }
 
   #saveFile(s: FileState): number {
     const row = this.#sql(
-      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone, within)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
-         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone
+         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone, within = excluded.within
        RETURNING id`,
     ).get(
       OWNER,
@@ -132,91 +136,43 @@ class SqliteStore implements Store {
       s.tail,
       JSON.stringify(s.parser ?? null),
       s.gone ? 1 : 0,
+      s.within,
     );
     return Number(row?.id);
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
   #retract(file: number): AgentKey[] {
-    const threads = this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?").all(file);
-    this.#sql("DELETE FROM words WHERE rowid IN (SELECT id FROM said WHERE file = ?)").run(file);
-    for (const table of ["chunk", "problem", "file_thread", "said"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
-    return threads.map((row) => row.key as AgentKey);
+    const threads = this.#threadsOf(file);
+    this.#texts.retract(file);
+    for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    return threads;
   }
 
-  #addChunk(file: number, path: string, observations: readonly Observation[]) {
-    const chunks = this.#sql("SELECT facts FROM chunk WHERE file = ? ORDER BY id").all(file);
-    const many = chunks.length >= MANY_CHUNKS;
-    const all = many ? [...chunks.flatMap((row) => unpack(row.facts as Uint8Array, path)), ...observations] : observations;
-    if (many) this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
-    const { lastInsertRowid } = this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
-    // What was just told is what will be linked next.
-    this.#remember(Number(lastInsertRowid), all);
+  /** Takes back what rows said before they changed; the threads the file speaks for. */
+  #replaced(file: number, path: string, rows: readonly string[]): readonly AgentKey[] {
+    for (const row of rows) {
+      this.#texts.retractRow(file, row);
+      this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(path, 0, row));
+    }
+    return rows.length === 0 ? [] : this.#threadsOf(file);
   }
 
-  #addText(file: number, { speaker, at, record, line, offset, text }: SaidText) {
-    const who = this.#speaker(speaker);
-    const said = this.#sql("INSERT INTO said (file, speaker, at, record, line, offset) VALUES (?, ?, ?, ?, ?, ?)").run(
-      file,
-      who,
-      at === null ? null : Math.round(at),
-      record === null ? null : hash(record),
-      line,
-      offset,
-    );
-    this.#sql("INSERT INTO words (rowid, text) VALUES (?, ?)").run(said.lastInsertRowid, text);
-  }
-
-  #speaker(key: AgentKey): number {
-    const known = this.#speakers.get(key) ?? this.#sql("SELECT id FROM speaker WHERE owner = ? AND key = ?").get(OWNER, key)?.id;
-    const id = Number(known ?? this.#sql("INSERT INTO speaker (owner, key) VALUES (?, ?)").run(OWNER, key).lastInsertRowid);
-    this.#speakers.set(key, id);
-    return id;
+  #threadsOf(file: number): AgentKey[] {
+    return this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?")
+      .all(file)
+      .map((row) => row.key as AgentKey);
   }
 
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
-    const terms = words.flatMap(wordsOf).map((word) => `"${word}"`);
-    if (terms.length === 0) return [];
-    const rows = this.#sql(
-      `SELECT s.key, f.path, said.line, said.offset, said.at, said.record, said.id FROM words
-         JOIN said ON said.id = words.rowid
-         JOIN file f ON f.id = said.file
-         JOIN speaker s ON s.id = said.speaker
-       WHERE words MATCH ? AND f.root IN (SELECT value FROM json_each(?))
-       ORDER BY bm25(words), said.at DESC, said.id LIMIT ?`,
-    ).all(`${terms.join(" ")}*`, JSON.stringify(under), limit * COPIES);
-    const seen = new Set<unknown>();
-    const hits: SearchHit[] = [];
-    for (const row of rows) {
-      const what = row.record ?? `${row.path}:${row.line}`;
-      if (seen.has(what)) continue;
-      seen.add(what);
-      hits.push({
-        speaker: row.key as AgentKey,
-        path: row.path as string,
-        line: Number(row.line),
-        offset: Number(row.offset),
-        at: row.at === null ? null : Number(row.at),
-      });
-    }
-    return hits.slice(0, limit);
+    return this.#texts.search(words, under, limit);
   }
 
   #touch(key: AgentKey): number {
     const row = this.#sql(
-      "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id, version",
+      "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id",
     ).get(OWNER, key);
-    const id = Number(row?.id);
-    // Other threads may name this one.
-    if (row?.version === 1) this.#join(hash(key), id);
-    return id;
-  }
-
-  /** Threads that already held the key belong together with this one from now on, so what was worked out about them is out of date. */
-  #join(key: number, thread: number) {
-    const isNew = this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(key, thread).changes > 0;
-    if (isNew)
-      this.#sql("UPDATE thread SET version = version + 1 WHERE id IN (SELECT thread FROM cross_key WHERE hash = ?1 AND thread <> ?2)").run(key, thread);
+    return Number(row?.id);
   }
 
   stale(): readonly AgentKey[] {
@@ -231,15 +187,10 @@ class SqliteStore implements Store {
 
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const found = new Set(threads);
-    for (const thread of found) {
-      const rows = this.#sql(
-        `SELECT DISTINCT other.key FROM thread t
-           JOIN cross_key mine ON mine.thread = t.id
-           JOIN cross_key theirs ON theirs.hash = mine.hash AND theirs.thread <> t.id
-           JOIN thread other ON other.id = theirs.thread
-         WHERE t.owner = ? AND t.key = ?`,
-      ).all(OWNER, thread);
-      for (const row of rows) found.add(row.key as AgentKey);
+    for (const thread of threads) {
+      const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id;
+      if (id === undefined) continue;
+      for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
   }
@@ -256,41 +207,21 @@ class SqliteStore implements Store {
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
-        const chunks = this.#sql(
-          "SELECT f.path, f.root, f.size, f.gone, c.id FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
-        ).all(Number(thread?.id ?? -1));
-        for (const row of chunks) {
-          roots.add(row.root as string);
-          if (read.has(Number(row.id)) || !under.includes(row.root as string)) continue;
-          read.add(Number(row.id));
-          for (const o of this.#chunk(Number(row.id), row.path as string)) {
-            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(row.size), gone: row.gone === 1 }));
-          }
+        const files = this.#sql("SELECT f.id, f.path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ?").all(
+          Number(thread?.id ?? -1),
+        );
+        for (const { id, path, root, size, gone } of files) {
+          roots.add(root as string);
+          if (read.has(Number(id)) || !under.includes(root as string)) continue;
+          read.add(Number(id));
+          for (const o of this.#chunks.of(Number(id), path as string))
+            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), gone: gone === 1 }));
         }
       }
     } finally {
       this.#db.exec("COMMIT");
     }
     return { observations, versions, scattered: roots.size > 1 };
-  }
-
-  /** A chunk never changes; a running thread asks for the same ones ten times a second. */
-  #chunk(id: number, path: string): readonly Observation[] {
-    const known = this.#unpacked.get(id);
-    if (known !== undefined) return known;
-    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
-    this.#remember(id, facts);
-    return facts;
-  }
-
-  #remember(id: number, facts: readonly Observation[]) {
-    this.#unpacked.set(id, facts);
-    this.#unpackedFacts += facts.length;
-    for (const [oldest, list] of this.#unpacked) {
-      if (this.#unpackedFacts <= MAX_UNPACKED || oldest === id) break;
-      this.#unpacked.delete(oldest);
-      this.#unpackedFacts -= list.length;
-    }
   }
 
   project({ versions, roots, agents, spent, problems }: Projection): boolean {
@@ -391,4 +322,16 @@ class SqliteStore implements Store {
   close(): void {
     this.#db.close();
   }
+}
+
+/** What each thread says that other threads may say too. */
+function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
+  const keys = new Map<AgentKey, string[]>();
+  for (const o of observations) {
+    const thread = threadOf(o.speaker);
+    const list = keys.get(thread) ?? [];
+    keys.set(thread, list);
+    for (const key of crossKeys(o)) list.push(key);
+  }
+  return keys;
 }
