@@ -6,11 +6,21 @@ import type { Member, MemberSays } from "./crew.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings } from "./settings.ts";
 
+/** Somebody may look at a progress bar; nobody sees more than this. */
+const TELL_MS = 50;
+
 const { env, roots } = workerData as Member;
 const tell = (says: MemberSays) => parentPort?.postMessage(says);
 
-const settings = await loadSettings(env);
-const library = await openLibrary({ env, settings, talk: () => {}, onProgress: () => tell({ is: "file" }), isMember: true });
+let [files, told] = [0, 0];
+const onProgress = () => {
+  files += 1;
+  if (performance.now() - told < TELL_MS) return;
+  tell({ files, done: null });
+  [files, told] = [0, performance.now()];
+};
+
+const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {}, onProgress, isMember: true });
 library.lookBelow(roots.flatMap((root) => PROVIDERS.filter((p) => p.name === root.provider).map((provider) => ({ ...root, provider }))));
 
 parentPort?.on("message", async (paths: readonly string[] | null) => {
@@ -20,6 +30,7 @@ parentPort?.on("message", async (paths: readonly string[] | null) => {
     return;
   }
   await library.refreshPaths(paths);
-  tell({ is: "done", counts: library.counts });
+  tell({ files, done: library.counts });
+  files = 0;
   Object.assign(library.counts, noReads());
 });

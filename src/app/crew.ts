@@ -13,7 +13,7 @@ export interface CrewWork {
   readonly files: readonly Found[];
   readonly roots: readonly RootSeen[];
   readonly counts: ReadCounts;
-  readonly onFile: () => void;
+  readonly onFiles: (more: number) => void;
 }
 
 /** A folder to be looked at, as it can be told to another thread. */
@@ -24,8 +24,11 @@ export interface Member {
   readonly roots: readonly RootTold[];
 }
 
-/** What a member says: a file is done, or all it was given, and then what that took. */
-export type MemberSays = { readonly is: "file" } | { readonly is: "done"; readonly counts: ReadCounts };
+/** What a member says: how many more files are done, and with the last of those it was given, what they took. */
+export interface MemberSays {
+  readonly files: number;
+  readonly done: ReadCounts | null;
+}
 
 /** All members write into one index, one after the other; more than two of them would mostly wait. */
 const MEMBERS = 2;
@@ -38,13 +41,13 @@ const PORTION_FILES = 200;
 
 export function crewOf(env: Env): Crew {
   return {
-    async read({ files, roots, counts, onFile }) {
+    async read({ files, roots, counts, onFiles }) {
       const portions = portionsOf(files);
       const member: Member = { env: { ...env }, roots: roots.map((root) => ({ ...root, provider: root.provider.name })) };
       const count = Math.min(MEMBERS, availableParallelism(), portions.length);
       const hear = (says: MemberSays) => {
-        if (says.is === "file") return onFile();
-        for (const what of Object.keys(counts) as (keyof ReadCounts)[]) counts[what] += says.counts[what];
+        onFiles(says.files);
+        if (says.done !== null) for (const what of Object.keys(counts) as (keyof ReadCounts)[]) counts[what] += says.done[what];
       };
       await Promise.all(Array.from({ length: count }, () => employ(member, portions, hear)));
     },
@@ -58,7 +61,7 @@ function employ(member: Member, portions: string[][], hear: (says: MemberSays) =
   return new Promise((resolve) => {
     worker.on("message", (says: MemberSays) => {
       hear(says);
-      if (says.is === "done") next();
+      if (says.done !== null) next();
     });
     // What it did not come to is read as usual, and what went wrong will be told there.
     worker.on("error", () => {});

@@ -3,7 +3,7 @@ import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines, readWhole } from "../transports/files.ts";
+import { type LinePosition, noReads, positionAfter, readLines, wholeFile } from "../transports/files.ts";
 import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
@@ -87,8 +87,7 @@ export class EventReader {
   /** A document is written anew as a whole: what it said before is not told again. */
   async *#newInDocument(source: Found): AsyncGenerator<Placed> {
     const { path } = source;
-    // It may be gone by now; then it says nothing.
-    const bytes = await readWhole(path, noReads()).catch(() => new Uint8Array());
+    const bytes = wholeFile(path) ?? new Uint8Array();
     for (const [number, draft] of source.stream.open(asSource(source)).events(bytes, 0).entries()) {
       const what = `${path} ${draft.keys[0] ?? number} ${draft.kind} ${draft.tool?.call ?? draft.text}`;
       if (!this.#rows.has(what)) yield { ...draft, id: `${path}:0#${number}`, ref: { path, line: 0 }, order: number };

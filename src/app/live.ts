@@ -32,6 +32,8 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     wake();
   };
+  // Where to look is known only after a look around.
+  if (library.roots.length === 0) await library.refresh();
   // A root that stands for all folders of some name, none of which is there yet, is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
@@ -40,6 +42,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;
+    let rechecked = 0;
     let runs = true;
     // What was written between the last look and the beginning of the watch.
     await library.refresh();
@@ -53,7 +56,6 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
       if (signal.aborted) return;
-      const isPulse = changed.size === 0 && growing.size === 0;
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
       const since = Date.now() - last;
@@ -61,9 +63,11 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       const threads = await library.refreshPaths([...paths]);
       for (const path of library.grown) growing.set(path, Date.now());
       for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
+      const isPulse: boolean = runs && Date.now() - rechecked >= PULSE_MS;
       if (threads.size === 0 && !isPulse) continue;
-      runs = library.recheck();
+      runs = isPulse ? library.recheck() : library.mayChange();
       last = Date.now();
+      if (isPulse) rechecked = last;
       yield threads;
     }
   } finally {

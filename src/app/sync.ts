@@ -29,10 +29,7 @@ export interface Synced {
 
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
 export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<Synced> {
-  const changed = changedFiles(
-    [...looked.files.values()].filter((found) => found !== null),
-    known,
-  );
+  const changed = [...looked.files.values()].filter((found) => found !== null && !isUnchanged(known.get(found.path), found)).filter((found) => found !== null);
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
   const writer = new Writer(store, options.onWritten);
@@ -53,31 +50,27 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   return { changed: changed.map((found) => found.path), threads: writer.threads };
 }
 
-export function changedFiles(files: Iterable<Found>, known: ReadonlyMap<string, FileState>): Found[] {
-  return [...files].filter((found) => !isUnchanged(known.get(found.path), found));
-}
-
-function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
-  return state !== undefined && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
+export function isUnchanged(state: FileState | null | undefined, { stamp }: Found): boolean {
+  return state != null && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
   if (found.stream.shape === "document") {
-    writer.add(await readDocument(found, before, counts));
+    writer.add(readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && (await isAppended(found, before, counts));
+  const goesOn = before !== null && isAppended(found, before, counts);
   await readTranscript(found, before, goesOn, writer, counts);
 }
 
 /** The same file, at least as long, and what was read last still stands where it stood. */
-async function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): Promise<boolean> {
+function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): boolean {
   if (before.identity !== stamp.identity || stamp.size < before.offset) return false;
-  return (await tailBefore(path, before.offset, counts)) === before.tail;
+  return tailBefore(path, before.offset, counts) === before.tail;
 }
 
-async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
-  const bytes = await readWhole(found.path, counts);
+function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
+  const bytes = readWhole(found.path, counts);
   const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
   const { observations, problems } = parser.push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
@@ -92,8 +85,8 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
   let position: LinePosition = { offset: state.offset, lines: state.lines };
-  const hand = async () => {
-    state = { ...state, ...position, parser: parser.save(), tail: await tailBefore(found.path, position.offset, counts) };
+  const hand = () => {
+    state = { ...state, ...position, parser: parser.save(), tail: tailBefore(found.path, position.offset, counts) };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
@@ -115,10 +108,10 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
     }
     if (position.offset - handed >= BATCH_BYTES) {
       handed = position.offset;
-      await hand();
+      hand();
     }
   }
-  await hand();
+  hand();
 }
 
 const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;

@@ -227,7 +227,7 @@ export class Transcript implements Parser {
   /** A response is spread over several rows. Once one of them said how it ended and what it took, the next ones say nothing new about the call. */
   #readModelCall(out: FindingsOf, row: Row, response: RecordKey) {
     const call = { response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), ended: hasEnded(row) };
-    const name = JSON.stringify(call);
+    const name = [response, call.model, ...Object.values(call.tokens)].join(" ");
     if (call.ended && name === this.#ended) return;
     this.#ended = name;
     out.add({ type: "model-call", ...call, chars: writtenChars(row) });

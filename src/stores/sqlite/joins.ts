@@ -1,4 +1,4 @@
-import { hash } from "./packing.ts";
+import { hash } from "../../core/hash.ts";
 import type { Statements } from "./statements.ts";
 
 /**

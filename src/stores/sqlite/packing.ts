@@ -1,5 +1,21 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Observation } from "../../core/observation.ts";
+import { DICTIONARY } from "./dictionary.ts";
+
+/** Not worth the effort below this. */
+const SMALL_TEXT = 64;
+/** How everything that is compressed begins, and no JSON. */
+const COMPRESSED = 0x28;
+
+export function packJson(value: unknown): Uint8Array {
+  const text = JSON.stringify(value);
+  return text.length < SMALL_TEXT ? Buffer.from(text) : zstdCompressSync(text, { dictionary: DICTIONARY });
+}
+
+export function unpackJson(packed: Uint8Array): unknown {
+  const text = packed[0] === COMPRESSED ? zstdDecompressSync(packed, { dictionary: DICTIONARY }) : Buffer.from(packed);
+  return JSON.parse(text.toString("utf8"));
+}
 
 /** Facts with the same fields: a name for each, and for each its values, one a fact; a value that all of them have stands there alone. */
 interface Table {
@@ -10,7 +26,7 @@ interface Table {
 
 /** Facts of one file, as small as they get, in no order: field by field they are alike, and their ids repeat the file's path. */
 export function pack(observations: readonly Observation[], path: string): Uint8Array {
-  return zstdCompressSync(JSON.stringify([...Map.groupBy(observations, (o) => Object.keys(o).join(" ")).values()].map((same) => tableOf(same, path))));
+  return packJson([...Map.groupBy(observations, (o) => Object.keys(o).join(" ")).values()].map((same) => tableOf(same, path)));
 }
 
 function tableOf(facts: readonly Observation[], path: string): Table {
@@ -24,7 +40,7 @@ function tableOf(facts: readonly Observation[], path: string): Table {
 }
 
 export function unpack(packed: Uint8Array, path: string): Observation[] {
-  const tables = JSON.parse(zstdDecompressSync(packed).toString("utf8")) as Table[];
+  const tables = unpackJson(packed) as Table[];
   return tables.flatMap(({ fields, values, facts }) =>
     Array.from({ length: facts }, (_, i) => {
       const fact: Record<string, unknown> = {};
@@ -37,18 +53,4 @@ export function unpack(packed: Uint8Array, path: string): Observation[] {
       return fact as unknown as Observation;
     }),
   );
-}
-
-/** 53 bits, so that it is exact as a number here and as an integer there. Not for secrets. */
-export function hash(text: string): number {
-  let a = 0xdeadbeef;
-  let b = 0x41c6ce57;
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.charCodeAt(i);
-    a = Math.imul(a ^ code, 2654435761);
-    b = Math.imul(b ^ code, 1597334677);
-  }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-  return 4294967296 * (2097151 & b) + (a >>> 0);
 }

@@ -7,13 +7,27 @@ import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SearchHit, Store } from "../../core/store.ts";
+import type {
+  AgentRow,
+  Facts,
+  FileBatch,
+  FileState,
+  FolderKey,
+  ProblemCount,
+  Projection,
+  RootFilter,
+  RootRow,
+  Seals,
+  SearchHit,
+  Store,
+} from "../../core/store.ts";
 import { asItStands, continues } from "../consistency.ts";
 import { Chunks } from "./chunks.ts";
-import { stateOf } from "./file-row.ts";
+import { Files } from "./files.ts";
 import { Joins } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
+import { packJson, unpackJson } from "./packing.ts";
 import { forgetOtherReader } from "./reader.ts";
 import { MIGRATIONS, OWNER } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
@@ -30,7 +44,9 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
-    db.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY");
+    db.exec(
+      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+    );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
   } catch (error) {
@@ -43,6 +59,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #sql: Statements;
+  readonly #files: Files;
   readonly #chunks: Chunks;
   readonly #joins: Joins;
   readonly #texts: Texts;
@@ -50,6 +67,7 @@ class SqliteStore implements Store {
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = statementsOf(db);
+    this.#files = new Files(this.#sql);
     this.#chunks = new Chunks(this.#sql);
     this.#joins = new Joins(this.#sql);
     this.#texts = new Texts(this.#sql, OWNER);
@@ -70,14 +88,32 @@ class SqliteStore implements Store {
     }
   }
 
-  files(): ReadonlyMap<string, FileState> {
-    const rows = this.#sql("SELECT * FROM file WHERE owner = ?").all(OWNER);
-    return new Map(rows.map((row) => [row.path as string, stateOf(row)]));
+  file(path: string): FileState | null {
+    return this.#files.get(path);
   }
 
-  file(path: string): FileState | null {
-    const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, path);
-    return row === undefined ? null : stateOf(row);
+  filesIn(folder: FolderKey): readonly FileState[] {
+    return this.#files.in(folder);
+  }
+
+  objectsIn(database: string): readonly FileState[] {
+    return this.#files.within(database);
+  }
+
+  unfinished(): readonly FileState[] {
+    return this.#files.unfinished();
+  }
+
+  fileCount(): number {
+    return this.#files.count();
+  }
+
+  seals(): Seals {
+    return this.#files.seals();
+  }
+
+  seal(folders: ReadonlyMap<FolderKey, number | null>): void {
+    if (folders.size > 0) this.#write(() => this.#files.seal(folders));
   }
 
   commit(batches: readonly FileBatch[]): readonly boolean[] {
@@ -96,7 +132,7 @@ class SqliteStore implements Store {
   #take({ before, after, observations, problems, replaces = [] }: FileBatch): number | null {
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
-    const file = this.#saveFile(after);
+    const file = this.#files.save(after);
     const keys = keysByThread(observations);
     const corrected = new Set([
       ...(stored !== null && stored.generation !== after.generation ? this.#retract(file) : []),
@@ -113,32 +149,6 @@ class SqliteStore implements Store {
     }
     for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
     return file;
-  }
-
-  #saveFile(s: FileState): number {
-    const row = this.#sql(
-      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone, within)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
-         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone, within = excluded.within
-       RETURNING id`,
-    ).get(
-      OWNER,
-      s.path,
-      s.root,
-      s.provider,
-      s.identity,
-      s.size,
-      s.modifiedMs,
-      s.offset,
-      s.lines,
-      s.generation,
-      s.tail,
-      JSON.stringify(s.parser ?? null),
-      s.gone ? 1 : 0,
-      s.within,
-    );
-    return Number(row?.id);
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
@@ -207,9 +217,9 @@ class SqliteStore implements Store {
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
-        const files = this.#sql("SELECT f.id, f.path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ?").all(
-          Number(thread?.id ?? -1),
-        );
+        const files = this.#sql(
+          "SELECT f.id, d.path || '/' || f.name AS path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file JOIN folder d ON d.id = f.folder WHERE ft.thread = ?",
+        ).all(Number(thread?.id ?? -1));
         for (const { id, path, root, size, gone } of files) {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
@@ -224,46 +234,44 @@ class SqliteStore implements Store {
     return { observations, versions, scattered: roots.size > 1 };
   }
 
-  project({ versions, roots, agents, spent, problems }: Projection): boolean {
-    return this.#write(() => {
-      const isOlder = ([key, version]: [AgentKey, number]) =>
-        Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
-      if ([...versions].some(isOlder)) return false;
-      const ids = new Map<AgentKey, number>();
-      const idOf = (key: AgentKey) =>
-        ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
-      for (const [key, version] of versions) {
-        const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
-        if (row === undefined) continue;
-        ids.set(key, Number(row.id));
-        for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
-      }
-      for (const r of roots)
-        this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
-          idOf(r.key),
-          r.key,
-          r.provider,
-          r.cwd,
-          Math.round(r.lastActivity),
-          r.settled ? 1 : 0,
-          r.internals,
-          JSON.stringify(r.record),
-        );
-      for (const a of agents)
-        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
-      for (const [root, rows] of spent)
-        for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
-      const [first] = ids.values();
-      for (const p of problems)
-        this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
-          first ?? null,
-          p.code,
-          p.where,
-          p.detail,
-          p.times ?? 1,
-        );
-      return true;
-    });
+  project(...projections: readonly Projection[]): readonly boolean[] {
+    return this.#write(() => projections.map((projection) => this.#project(projection)));
+  }
+
+  #project({ versions, roots, agents, spent, problems }: Projection): boolean {
+    const isOlder = ([key, version]: [AgentKey, number]) =>
+      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
+    if ([...versions].some(isOlder)) return false;
+    const ids = new Map<AgentKey, number>();
+    const idOf = (key: AgentKey) =>
+      ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
+    for (const [key, version] of versions) {
+      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
+      if (row === undefined) continue;
+      ids.set(key, Number(row.id));
+      for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+    }
+    for (const r of roots)
+      this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
+        idOf(r.key),
+        r.key,
+        r.provider,
+        r.cwd,
+        Math.round(r.lastActivity),
+        r.settled ? 1 : 0,
+        r.internals,
+        packJson(r.record),
+      );
+    for (const a of agents)
+      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+    for (const [root, rows] of spent) {
+      const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
+      if (rows.length > 0) this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, packJson(rows));
+    }
+    const [first] = ids.values();
+    for (const p of problems)
+      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail, p.times ?? 1);
+    return true;
   }
 
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
@@ -281,14 +289,15 @@ class SqliteStore implements Store {
       lastActivity: Number(row.last_activity),
       settled: row.settled === 1,
       internals: Number(row.internals),
-      record: JSON.parse(row.record as string) as AgentRecord,
+      record: unpackJson(row.record as Uint8Array) as AgentRecord,
     }));
   }
 
   spent(under: readonly string[], since: string | null): readonly SpentRow[] {
-    return this.#sql(`SELECT row FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR day >= ?2) ORDER BY rowid`)
+    return this.#sql(`SELECT rows FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread`)
       .all(JSON.stringify(under), since)
-      .map((row) => JSON.parse(row.row as string) as SpentRow);
+      .flatMap((row) => unpackJson(row.rows as Uint8Array) as SpentRow[])
+      .filter((row) => since === null || (row.day ?? "") >= since);
   }
 
   named(id: string, under: readonly string[]): readonly AgentRow[] {
