@@ -30,6 +30,9 @@ const TELLING = {
     "v2.1.50",
     "v2.1.220",
   ],
+  copilot: ["nested", "compact", "v1.0.64"],
+  gemini: ["parallel", "fail", "v0.36"],
+  pi: ["parallel", "nested", "fork", "branches", "nico", "tintin-parallel"],
 } as const;
 
 const cases = Object.entries(TELLING).flatMap(([provider, names]) => names.map((name) => ({ provider, name })));

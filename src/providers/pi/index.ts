@@ -27,7 +27,7 @@ export const pi: Provider = {
     const found = locate(path);
     return found === null ? null : { shape: "lines", open: (file, saved) => new Transcript(found, file, saved) };
   },
-  isThreadId: (id) => /^[\w.:-]+$/.test(id),
-  isAgentId: (id) => /^[^\s/?#]+$/.test(id),
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.|:-]+$/.test(id),
   entry: entryIn,
 };
