@@ -73,11 +73,11 @@ for (const options of homes) {
 }
 if (given.write) writeFileSync(PAGE, pageOf(sections));
 
-const followed = (delays: readonly number[]) => {
+function followed(delays: readonly number[]): string {
   const sorted = delays.toSorted((a, b) => a - b);
   const [middle = Number.NaN, last = Number.NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
   return `A new record is printed by \`events --follow\` after ${seconds(middle)} (the middle of ${delays.length}; the slowest ${seconds(last)}).`;
-};
+}
 
 async function sectionOf(folder: string, options: HomeOptions): Promise<string> {
   const runs = options.bytes >= HUGE ? 1 : wantedRuns;
