@@ -51,7 +51,7 @@ describe("a large home", () => {
 });
 
 describe("portions", () => {
-  const file = (path: string, size: number) => ({ path, stamp: { size, identity: "", modifiedMs: 0, bornMs: null } });
+  const file = (path: string, size: number) => ({ path, size });
 
   it("keep a thread's files together, and the largest is handed out first", () => {
     const files = [

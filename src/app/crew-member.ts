@@ -23,14 +23,22 @@ const onProgress = () => {
 const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {}, onProgress, isMember: true });
 library.lookBelow(roots.flatMap((root) => PROVIDERS.filter((p) => p.name === root.provider).map((provider) => ({ ...root, provider }))));
 
-parentPort?.on("message", async (paths: readonly string[] | null) => {
+async function work(paths: readonly string[] | null): Promise<void> {
   if (paths === null) {
+    if (parentPort === null || isDone) return;
+    isDone = true;
     library.close();
-    parentPort?.close();
+    parentPort.close();
     return;
   }
   await library.refreshPaths(paths);
   tell({ files, done: library.counts });
   files = 0;
   Object.assign(library.counts, noReads());
+}
+
+let isDone = false;
+let working = Promise.resolve();
+parentPort?.on("message", (paths: readonly string[] | null) => {
+  working = working.then(() => work(paths));
 });

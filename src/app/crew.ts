@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { ReadCounts } from "../transports/files.ts";
-import type { Found, RootSeen } from "./discover.ts";
+import type { RootSeen } from "./discover.ts";
 import type { Env } from "./home.ts";
 
 /** Threads that read files into the index side by side, where there is much to read. Whatever they leave unread is read afterwards as usual. */
@@ -10,10 +10,15 @@ export interface Crew {
 }
 
 export interface CrewWork {
-  readonly files: readonly Found[];
+  readonly files: readonly FileToRead[];
   readonly roots: readonly RootSeen[];
   readonly counts: ReadCounts;
   readonly onFiles: (more: number) => void;
+}
+
+export interface FileToRead {
+  readonly path: string;
+  readonly size: number;
 }
 
 /** A folder to be looked at, as it can be told to another thread. */
@@ -33,7 +38,7 @@ export interface MemberSays {
 /** All members write into one index, one after the other; more than two of them would mostly wait. */
 const MEMBERS = 2;
 /** Enough for what is read between two writes. One that needs more, for a giant record, ends, and its files are read as usual. */
-const MEMORY_MB = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
+const MEMORY_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32 };
 
 /** What is handed out at a time. */
 const PORTION_BYTES = 8 << 20;
@@ -66,6 +71,8 @@ function employ(member: Member, portions: string[][], hear: (says: MemberSays) =
     // What it did not come to is read as usual, and what went wrong will be told there.
     worker.on("error", () => {});
     worker.on("exit", () => resolve());
+    // One to work on, and one that is there already when it is done.
+    next();
     next();
   });
 }
@@ -73,17 +80,17 @@ function employ(member: Member, portions: string[][], hear: (says: MemberSays) =
 const MEMBER_FILE = new URL(import.meta.url.endsWith(".ts") ? "./crew-member.ts" : "./crew-member.js", import.meta.url);
 
 /** Files that belong together stay together: what lies in a folder named like a file is that file's. The largest portions come last, and are handed out first. */
-export function portionsOf(files: readonly Pick<Found, "path" | "stamp">[]): string[][] {
+export function portionsOf(files: readonly FileToRead[]): string[][] {
   const portions: { paths: string[]; bytes: number }[] = [];
   let group = "";
-  for (const { path, stamp } of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+  for (const { path, size } of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const belongs = group !== "" && path.startsWith(group);
     const last = portions.at(-1);
     const isFull = last === undefined || last.bytes >= PORTION_BYTES || last.paths.length >= PORTION_FILES;
     const portion = last === undefined || (isFull && !belongs) ? { paths: [], bytes: 0 } : last;
     if (portion !== last) portions.push(portion);
     portion.paths.push(path);
-    portion.bytes += stamp.size;
+    portion.bytes += size;
     if (!belongs) group = `${path.replace(/\.\w+$/, "")}/`;
   }
   return portions.sort((a, b) => a.bytes - b.bytes).map((portion) => portion.paths);

@@ -12,7 +12,7 @@ import type { FileState, FolderKey, RootFilter, RootRow, Store } from "../core/s
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import type { Crew } from "./crew.ts";
+import type { Crew, FileToRead } from "./crew.ts";
 import { type Discovery, discover, type FolderSeen, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
@@ -109,9 +109,11 @@ export class Library {
   /** Reads what is new on disk and works out what follows from it. */
   async refresh(): Promise<void> {
     const { env, store, providers, roots } = this.#options;
-    this.#discovery = await discover(env, store.seals(), providers, roots);
+    const look = () => discover(env, store.seals(), providers, roots);
+    this.#discovery = await look();
+    // What was read together is known by now. What was seen before it is not kept meanwhile: that may be a lot.
+    if (await this.#readTogether()) this.#discovery = await look();
     const { changed } = this.#discovery;
-    await this.#readTogether(changed);
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     for (const { key, files } of changed) {
@@ -131,6 +133,7 @@ export class Library {
       return files.every((found) => isUnchanged(states.get(found.path), found));
     };
     store.seal(new Map(changed.map((folder) => [folder.key, isRead(folder) ? folder.seal : null])));
+    this.#discovery = { ...this.#discovery, changed: [] };
   }
 
   #statesIn(folder: FolderKey): Map<string, FileState> {
@@ -150,15 +153,12 @@ export class Library {
     this.#discovery = { roots, changed: [], problems: [] };
   }
 
-  /** What is left after it is read as usual. */
-  async #readTogether(changed: readonly FolderSeen[]): Promise<void> {
+  /** What is left after it is read as usual. Says whether there was so much. */
+  async #readTogether(): Promise<boolean> {
     const { crew, onProgress } = this.#options;
-    if (crew === undefined) return;
-    const files = changed.flatMap(({ key, files }) => {
-      const states = this.#statesIn(key);
-      return files.filter((found) => !isUnchanged(states.get(found.path), found));
-    });
-    if (files.reduce((bytes, { stamp }) => bytes + stamp.size, 0) < MUCH_BYTES) return;
+    const files = crew === undefined ? [] : this.#unread();
+    if (crew === undefined || files.reduce((bytes, { size }) => bytes + size, 0) < MUCH_BYTES) return false;
+    this.#discovery = { ...this.#discovery, changed: [] };
     this.#followBasis();
     let done = 0;
     const onFiles = (more: number) => {
@@ -166,6 +166,14 @@ export class Library {
       onProgress?.(done, files.length);
     };
     await crew.read({ files, roots: this.roots, counts: this.counts, onFiles });
+    return true;
+  }
+
+  #unread(): readonly FileToRead[] {
+    return this.#discovery.changed.flatMap(({ key, files }) => {
+      const states = this.#statesIn(key);
+      return files.filter((found) => !isUnchanged(states.get(found.path), found)).map(({ path, stamp }) => ({ path, size: stamp.size }));
+    });
   }
 
   /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
