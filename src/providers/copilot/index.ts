@@ -18,9 +18,9 @@ export const copilot: Provider = {
   stream(path): Stream | null {
     const [, session, name] = /^session-state\/([^/.][^/]*)\/([^/]+)$/.exec(path) ?? [];
     const [, flat] = /^session-state\/([^/.]+)\.jsonl$/.exec(path) ?? [];
-    if (flat !== undefined) return { shape: "lines", open: (file, saved) => new Transcript(flat, file, saved) };
+    if (flat !== undefined) return { shape: "lines", open: (file, saved) => new Transcript(flat, file, false, saved) };
     if (session === undefined || name === undefined) return null;
-    if (name === "events.jsonl") return { shape: "lines", open: (file, saved) => new Transcript(session, file, saved) };
+    if (name === "events.jsonl") return { shape: "lines", open: (file, saved) => new Transcript(session, file, true, saved) };
     if (name === "workspace.yaml") return { shape: "document", open: (file) => workspace(session, file) };
     const [, pid] = /^inuse\.(\d+)\.lock$/.exec(name) ?? [];
     return pid === undefined ? null : { shape: "document", fleeting: true, open: (file) => processMark(session, Number(pid), file) };

@@ -23,15 +23,18 @@ interface Memory {
 export class Transcript implements Parser {
   readonly #session: string;
   readonly #file: SourceFile;
+  readonly #marksProcess: boolean;
   readonly #introduced: Set<AgentKey>;
   readonly #told: Set<string>;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
-  constructor(session: string, file: SourceFile, saved?: unknown) {
+  /** Only sessions with a folder of their own have room for a mark of their process. */
+  constructor(session: string, file: SourceFile, marksProcess: boolean, saved?: unknown) {
     // Written by `save` of this very version: an index of another one is not read.
     const memory = saved as Memory | undefined;
     this.#session = session;
     this.#file = file;
+    this.#marksProcess = marksProcess && file.isForeign !== true;
     this.#introduced = new Set(memory?.introduced);
     this.#told = new Set(memory?.told);
   }
@@ -128,7 +131,7 @@ export class Transcript implements Parser {
     const [cwd, branch, productVersion] = [asWords(context?.cwd), asWords(context?.branch), asWords(data.copilotVersion)];
     const known = { ...(cwd === null ? {} : { cwd }), ...(branch === null ? {} : { branch }), ...(productVersion === null ? {} : { productVersion }) };
     // A running process is marked by a file beside this one, which it takes away when it ends.
-    out.addOfFile({ type: "agent-described", agent, ...known, ...(this.#file.isForeign === true ? {} : { marksProcess: true as const }) });
+    out.addOfFile({ type: "agent-described", agent, ...known, ...(this.#marksProcess ? { marksProcess: true as const } : {}) });
   }
 
   #readRecord(out: FindingsOf, event: CopilotEvent) {
