@@ -106,7 +106,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
     this.#calls.set(agent, known);
     return known;
   }

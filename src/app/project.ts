@@ -74,7 +74,7 @@ export function projectThreads(
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
     problems: forest.problems,
   });
   return { threads: [...versions.keys()], taken };

@@ -17,6 +17,8 @@ export interface Provider {
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
+  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  isAgentPath?(path: string): boolean;
   /** Whose price list its models are on. */
   readonly vendor: string;
   /** How its ids look, for a person who mistyped one. */
@@ -56,6 +58,10 @@ export interface Stream {
   readonly shape: "lines" | "document";
   /** What it says holds only while it is there: a mark of a running process, say. */
   readonly fleeting?: true;
+  /** Its lines are packed so. Such a file is cold: it is not appended to, and read as a whole when it changes. */
+  readonly packed?: "zstd";
+  /** What it is called wherever it lies. One that is gone was moved, packed or unpacked if another of that name is there, and only that one speaks then. */
+  readonly called?: string;
   /** `saved` is what `save` gave when the same file was read up to some record; reading goes on after it. */
   open(file: SourceFile, saved?: unknown): Parser;
 }

@@ -4,11 +4,11 @@ import type { Lifecycle, LifecycleState, ObservationOf } from "./observation.ts"
 import { decideStatus, type OwnStand, type ProcessView, type StatusQuestion } from "./status.ts";
 
 const MINUTE = 60_000;
-const ALIVE: ProcessView = { is: "alive", pid: 42, startedAt: 1_000, waitingFor: null };
+const ALIVE = { is: "alive", who: "pid 42", startedAt: 1_000, waitingFor: null } as const satisfies ProcessView;
 const GONE: ProcessView = { is: "gone", why: "its process (pid 42) is gone" };
 const UNKNOWN: ProcessView = { is: "unknown" };
 
-const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain });
+const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain, turn: null });
 
 function said(
   ...words: readonly { readonly state: LifecycleState; readonly at: number; readonly source?: Lifecycle["source"] }[]

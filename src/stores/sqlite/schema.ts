@@ -123,4 +123,5 @@ export const MIGRATIONS: readonly string[] = [
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
+  `ALTER TABLE agent ADD COLUMN path TEXT;`,
 ];

@@ -3,12 +3,12 @@ import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, type Observation } from "../../core/observation.ts";
+import { crossKeys, type Observation, threadsIn } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
 import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
 import { asItStands, continues, wordsOf } from "../consistency.ts";
-import { stateOf } from "./file-row.ts";
+import { saveFile, stateOf } from "./file-row.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { hash, pack, unpack } from "./packing.ts";
@@ -94,46 +94,21 @@ class SqliteStore implements Store {
   #take({ before, after, observations, problems, texts }: FileBatch): boolean {
     const stored = this.file(after.path);
     if (!continues(stored, before)) return false;
-    const file = this.#saveFile(after);
-    const touched = new Set(observations.map((o) => threadOf(o.speaker)));
+    const file = saveFile((text) => this.#sql(text), OWNER, after);
+    const spoken = new Set(observations.flatMap(threadsIn));
+    const touched = new Set(spoken);
     if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
     if (observations.length > 0) this.#addChunk(file, after.path, observations);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
     for (const text of texts) this.#addText(file, text);
     const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
-    for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
-      this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
+    for (const thread of spoken) this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(ids.get(thread) as number, file);
     for (const o of observations) {
       const id = ids.get(threadOf(o.speaker)) as number;
       for (const key of crossKeys(o)) this.#join(hash(key), id);
     }
     return true;
-  }
-
-  #saveFile(s: FileState): number {
-    const row = this.#sql(
-      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
-         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone
-       RETURNING id`,
-    ).get(
-      OWNER,
-      s.path,
-      s.root,
-      s.provider,
-      s.identity,
-      s.size,
-      s.modifiedMs,
-      s.offset,
-      s.lines,
-      s.generation,
-      s.tail,
-      JSON.stringify(s.parser ?? null),
-      s.gone ? 1 : 0,
-    );
-    return Number(row?.id);
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
@@ -293,14 +268,19 @@ class SqliteStore implements Store {
     }
   }
 
+  /** Of a thread that something names; one that only a person's link names gets a row of its own. */
+  #threadId(key: AgentKey): number {
+    const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
+    return Number(known?.id ?? this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key).lastInsertRowid);
+  }
+
   project({ versions, roots, agents, spent, problems }: Projection): boolean {
     return this.#write(() => {
       const isOlder = ([key, version]: [AgentKey, number]) =>
         Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
       if ([...versions].some(isOlder)) return false;
       const ids = new Map<AgentKey, number>();
-      const idOf = (key: AgentKey) =>
-        ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
+      const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
       for (const [key, version] of versions) {
         const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
         if (row === undefined) continue;
@@ -319,7 +299,14 @@ class SqliteStore implements Store {
           JSON.stringify(r.record),
         );
       for (const a of agents)
-        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
+          idOf(a.key),
+          a.key,
+          a.uri,
+          a.sessionId,
+          a.agentId,
+          a.path,
+        );
       for (const [root, rows] of spent)
         for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
       const [first] = ids.values();
@@ -363,10 +350,16 @@ class SqliteStore implements Store {
   named(id: string, under: readonly string[]): readonly AgentRow[] {
     // A range on the index instead of LIKE, whose wildcards may be part of an id.
     const within = (column: string) =>
-      `SELECT key, uri, session_id, agent_id FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
+      `SELECT key, uri, session_id, agent_id, path FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
     return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
       .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
-      .map((row) => ({ key: row.key as AgentKey, uri: row.uri as string, sessionId: row.session_id as string, agentId: row.agent_id as string | null }));
+      .map((row) => ({
+        key: row.key as AgentKey,
+        uri: row.uri as string,
+        sessionId: row.session_id as string,
+        agentId: row.agent_id as string | null,
+        path: row.path as string | null,
+      }));
   }
 
   problems(examples: number): readonly ProblemCount[] {
