@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, lstatSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { type FileStamp, type OtherEntry, stampOf, unseenFolders, walk } from "../transports/files.ts";
+import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
+import { type FileStamp, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, walk } from "../transports/files.ts";
 import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
@@ -15,7 +16,12 @@ export interface Found {
   readonly stamp: FileStamp;
   /** Copied here from elsewhere. */
   readonly imported: boolean;
+  /** The id of an object in the database at `path`; then the stamp is the object's. */
+  readonly object?: string;
 }
+
+/** What an object of a database is called where files have paths. */
+export const objectPath = (database: string, object: string) => `${database}#${object}`;
 
 export interface RootSeen {
   readonly provider: Provider;
@@ -48,18 +54,20 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
     const mine: Found[] = [];
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
-    const folders = await unseenFolders(root, provider.folders, seen);
+    const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
+    const folders = isFile ? [] : await unseenFolders(root, provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders, seen);
     const other = (path: string, is: OtherEntry) => {
       if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (provider.stream(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
-    for await (const path of walk(root, folders, unreadable, other)) {
+    const take = async (full: string, path: string) => {
       const stream = provider.stream(path);
-      if (stream === null) continue;
-      const full = join(root, path);
-      const stamp = await stampOf(full).catch((error: Error) => unreadable(full, error));
+      if (stream === null) return isLogAlone(full, path, provider) ? void problems.push(aloneAt(full)) : undefined;
+      const stamp = await stampFor(stream, full).catch((error: Error) => unreadable(full, error));
       if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp, imported });
-    }
+    };
+    if (isFile) await take(root, basename(root));
+    for await (const path of walk(root, folders, unreadable, other)) await take(join(root, path), path);
     for (const found of mine) files.set(found.path, found);
     const bytes = mine.reduce((sum, f) => sum + f.stamp.size, 0);
     roots.push({ provider, path: root, imported, exists: existsSync(root), folders, files: mine.length, bytes });
@@ -67,13 +75,24 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
   return { roots, files, problems };
 }
 
+const stampFor = (stream: Stream, path: string) => (stream.shape === "database" ? databaseStamp(path) : stampOf(path));
+
+const isLogAlone = (full: string, path: string, provider: Provider) =>
+  path.endsWith(LOG_SUFFIX) && provider.stream(path.slice(0, -LOG_SUFFIX.length))?.shape === "database" && !existsSync(full.slice(0, -LOG_SUFFIX.length));
+
+const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
+
+/** What a provider may know a path as that the operating system tells of: a change in a database's log is one of the database. */
+export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
+
 /** One file, if it is there and some provider's. */
 export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
   for (const { provider, path: root, imported, folders } of roots) {
-    const inside = path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
-    const stream = inside !== null && folders.some((folder) => inside.startsWith(`${folder}/`)) ? provider.stream(inside) : null;
+    const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
+    const isLookedAt = (folder: string) => (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? provider.stream(inside) : null;
     // It may be gone again already; that is what is being asked.
-    const stamp = stream === null ? null : await stampOf(path).catch(() => null);
+    const stamp = stream === null ? null : await stampFor(stream, path).catch(() => null);
     if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp, imported };
   }
   return null;
@@ -90,6 +109,8 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   });
 }
 
-/** A file as its parser gets it. When a copy was made says nothing about what stands in it. */
-export const asSource = ({ path, stamp, imported }: Found): SourceFile =>
-  imported ? { path, bytes: stamp.size, bornMs: null, isForeign: true } : { path, bytes: stamp.size, bornMs: stamp.bornMs };
+/** A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object. */
+export function asSource({ path, stamp, imported, object }: Found): SourceFile {
+  const file = object === undefined ? { path, bytes: stamp.size, bornMs: stamp.bornMs } : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };
+  return imported ? { ...file, bornMs: null, isForeign: true } : file;
+}

@@ -1,4 +1,4 @@
-import { type AgentEvent, EVENT_KINDS, type EventDraft } from "../core/event.ts";
+import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
@@ -7,6 +7,7 @@ import { type LinePosition, noReads, positionAfter, readLines } from "../transpo
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
+import { type FoundDatabase, objectRecords } from "./sync-database.ts";
 
 /** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
 export function readEvents(library: Library, forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
@@ -20,6 +21,7 @@ export class EventReader {
   readonly #toolNames = new Map<CallKey, string | null>();
   readonly #shown = new Set<RecordKey>();
   readonly #told = new Map<string, string>();
+  readonly #rows = new Set<string>();
   readonly #tellers = new Map<RecordKey, string>();
   readonly #counters = new Map<string, number>();
   readonly #calls = new WeakMap<LinkedAgent, ReadonlyMap<RecordKey, Tokens>>();
@@ -39,7 +41,7 @@ export class EventReader {
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
-    return events.sort(inOrder).map(({ time: _, ...event }) => this.#numbered(event));
+    return events.sort(inOrder).map((event) => this.#numbered(event));
   }
 
   /** An event is named by its place, and that must not change because somebody imports a copy. */
@@ -49,7 +51,7 @@ export class EventReader {
   }
 
   /** The same file may be in several roots, here and imported: each record is told from one of them. */
-  #isFirstTeller({ keys: [record], path }: Placed): boolean {
+  #isFirstTeller({ keys: [record], ref: { path } }: Placed): boolean {
     if (record === undefined) return true;
     const teller = this.#tellers.get(record) ?? path;
     this.#tellers.set(record, teller);
@@ -66,15 +68,30 @@ export class EventReader {
 
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
-    if (source === undefined || source.stream.shape !== "lines") return;
+    if (source === undefined || source.stream.shape === "document") return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
+    if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
     for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
-          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries()) yield { ...draft, path, line: line.number, number };
+          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries())
+            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number };
         file.position = positionAfter(line);
+      }
+    }
+  }
+
+  /** A row that changed comes again: what it said before is not told twice. */
+  async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
+    for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
+      if (record === null) continue;
+      parser.push(record, position, row);
+      for (const [number, draft] of parser.events(record, position, row).entries()) {
+        const id = `${path}:${row}#${draft.name ?? number}`;
+        if (!this.#rows.has(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position };
+        this.#rows.add(id);
       }
     }
   }
@@ -87,7 +104,7 @@ export class EventReader {
     return {
       schema: "retinue/event@1",
       uri: agent.uri,
-      id: `${draft.path}:${draft.line}#${draft.number}`,
+      id: draft.id,
       at: iso(draft.at),
       time: draft.at,
       kind: draft.kind,
@@ -101,7 +118,8 @@ export class EventReader {
       usage,
       spawn: null,
       status: null,
-      ref: { path: draft.path, line: draft.line },
+      ref: draft.ref,
+      order: draft.order,
     };
   }
 
@@ -124,21 +142,20 @@ interface OpenFile {
   position: LinePosition;
 }
 
-type Placed = EventDraft & { readonly path: string; readonly line: number; readonly number: number };
-type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null };
+type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number };
+type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number };
 
 /** By time; what happens at one moment in the order of its records, and what follows from them after. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
-  const line = (event: Unnumbered) => event.ref?.line ?? Number.MAX_SAFE_INTEGER;
   const kind = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
-  return (a.time ?? 0) - (b.time ?? 0) || line(a) - line(b) || kind(a) - kind(b) || (a.id < b.id ? -1 : 1);
+  return (a.time ?? 0) - (b.time ?? 0) || a.order - b.order || kind(a) - kind(b) || (a.id < b.id ? -1 : 1);
 }
 
 const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
 
 /** What no single record says: that a child began, and how the agent stands. */
 function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
-  const base = { schema: "retinue/event@1", uri: agent.uri, text: null, tool: null, usage: null, ref: null } as const;
+  const base = { schema: "retinue/event@1", uri: agent.uri, text: null, tool: null, usage: null, ref: null, order: Number.MAX_SAFE_INTEGER } as const;
   const spawns = agent.children.map((key): Unnumbered => {
     const child = agentOf(forest, key);
     const call = child.spawnCall;

@@ -12,7 +12,7 @@ import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { type Discovery, discover, type Found, lookAt, type OtherRoots, type RootSeen } from "./discover.ts";
+import { type Discovery, discover, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
@@ -103,7 +103,7 @@ export class Library {
     this.#discovery = await discover(env, providers, roots);
     const known = store.files();
     const under = new Set(this.under);
-    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.path)).map((f) => [f.path, null] as const);
+    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.within ?? f.path)).map((f) => [f.path, null] as const);
     await this.#take(new Map([...this.#discovery.files, ...missing]), known);
   }
 
@@ -113,13 +113,19 @@ export class Library {
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     const files = new Map(this.#discovery.files);
-    for (const path of paths) {
+    for (const path of new Set(paths.map(knownAs))) {
       const found = await lookAt(path, this.roots);
       looked.set(path, found);
       const state = store.file(path);
       if (state !== null) known.set(path, state);
-      if (found === null) files.delete(path);
-      else files.set(path, found);
+      if (found !== null) files.set(path, found);
+      else if (files.delete(path)) {
+        const inside = [...store.files()].filter(([, object]) => object.within === path);
+        for (const [object, its] of inside) {
+          looked.set(object, null);
+          known.set(object, its);
+        }
+      }
     }
     this.#discovery = { ...this.#discovery, files };
     return this.#take(looked, known);
@@ -137,7 +143,8 @@ export class Library {
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
     };
-    for (const path of files.keys()) this.#unreadable.delete(path);
+    for (const [where] of this.#unreadable)
+      if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
     this.grown = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
@@ -231,9 +238,13 @@ export class Library {
     }
   }
 
-  /** The file behind a path that a record names, if it is still there. */
+  /** The file, or the object of a database, behind a path that a record names, if it is still there. */
   source(path: string): Found | undefined {
-    return this.#discovery.files.get(path);
+    const file = this.#discovery.files.get(path);
+    const state = file === undefined ? this.store.file(path) : null;
+    if (state === null || state.within === null || state.gone) return file;
+    const database = this.#discovery.files.get(state.within);
+    return database && { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
   }
 
   close(): void {

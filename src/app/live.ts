@@ -1,5 +1,6 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { AgentKey } from "../core/ids.ts";
+import { ROOT_ITSELF } from "../transports/files.ts";
 import { watchFolders } from "../transports/watch.ts";
 import type { Library } from "./library.ts";
 
@@ -31,8 +32,9 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     wake();
   };
-  const folders = library.roots.flatMap((root) => root.folders.map((folder) => join(root.path, folder)));
-  const watching = await watchFolders(folders, note, onError ?? (() => {}));
+  const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
+  const watching = await watchFolders(folders, shallow, note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;

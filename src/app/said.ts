@@ -1,15 +1,15 @@
 import type { EventDraft } from "../core/event.ts";
-import type { SaidText } from "../core/store.ts";
+import type { RecordPlace, SaidText } from "../core/store.ts";
 
 /** Longer texts are found by their beginning: what follows is mostly pasted. */
 const MAX_TEXT = 20_000;
 const MAX_INPUT = 2_000;
 
 /** What people and agents said, and what they asked tools to do. What tools answered is not said by anybody, and most of all bytes. */
-export function saidIn(draft: EventDraft, line: number, offset: number): SaidText[] {
+export function saidIn(draft: EventDraft, place: RecordPlace): SaidText[] {
   const text = wordsIn(draft);
   if (text.trim() === "") return [];
-  return [{ speaker: draft.speaker, at: draft.at, record: draft.keys[0] ?? null, line, offset, text }];
+  return [{ speaker: draft.speaker, at: draft.at, record: draft.keys[0] ?? null, place, text }];
 }
 
 export function wordsIn(draft: EventDraft): string {

@@ -1,12 +1,14 @@
 import { open } from "node:fs/promises";
-import type { EventDraft, EventKind } from "../core/event.ts";
+import type { EventDraft, EventKind, EventRef } from "../core/event.ts";
 import { type AgentKey, partsOf } from "../core/ids.ts";
+import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { WITHOUT_WAITING } from "../transports/files.ts";
-import { asSource } from "./discover.ts";
+import { noReads, WITHOUT_WAITING } from "../transports/files.ts";
+import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
+import { objectRecord } from "./sync-database.ts";
 
 export interface Finding {
   readonly uri: string;
@@ -16,7 +18,7 @@ export interface Finding {
   readonly snippet: string;
   /** Where in `snippet` the words stand: start and end, in order. */
   readonly marks: readonly (readonly [number, number])[];
-  readonly ref: { readonly path: string; readonly line: number };
+  readonly ref: EventRef;
 }
 
 /** Everything said that holds all the words, best first. */
@@ -40,17 +42,30 @@ async function lookUp(library: Library, hit: SearchHit, words: readonly string[]
     at: hit.at === null ? null : new Date(hit.at).toISOString(),
     snippet,
     marks,
-    ref: { path: hit.path, line: hit.line },
+    ref: refOf(library, hit),
   };
 }
 
 async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
   const source = library.source(hit.path);
-  const record = source === undefined ? null : await readLineAt(hit.path, hit.offset);
-  if (source === undefined || record === null) return null;
-  const drafts = source.stream.open(asSource(source)).events(record, hit.line);
+  if (source === undefined) return null;
+  const parser = source.stream.open(asSource(source));
+  const drafts = await draftsAt(source, hit, parser);
   return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
 }
+
+async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
+  if (!("row" in place)) {
+    const line = await readLineAt(path, place.offset);
+    return line === null ? [] : parser.events(line, place.line);
+  }
+  if (source.stream.shape !== "database" || source.object === undefined) return [];
+  const found = await objectRecord({ ...source, stream: source.stream }, source.object, place.row, noReads());
+  return found === null || found.record === null ? [] : parser.events(found.record, found.position, place.row);
+}
+
+const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
+  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: place.line };
 
 const BLOCK = 64 * 1024;
 

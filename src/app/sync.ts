@@ -2,20 +2,17 @@ import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
+import { syncDatabase } from "./sync-database.ts";
 
 export interface SyncOptions {
   readonly counts: ReadCounts;
   readonly onUnreadable: (problem: Problem) => void;
-  /** Called after every write, with the file that is being read: what is complete by now can be worked out while it is at hand. */
-  readonly onWritten?: (reading: string | null) => void;
+  readonly onWritten?: OnWritten;
   readonly onProgress?: (done: number, all: number) => void;
 }
-
-/** Read so much, then write: memory stays bounded however large a file is, and a crash costs no more than this. */
-const BATCH_BYTES = 8 << 20;
-const BATCH_FILES = 256;
 
 /** The files looked at, as they lie there now; null for those that are not there. */
 export interface Looked {
@@ -32,7 +29,8 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   let done = 0;
   for (const found of changed) {
     try {
-      await readOn(found, known.get(found.path) ?? null, writer, options.counts);
+      if (found.stream.shape === "database") await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
+      else await readOn(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
       // What it said before stays; it is tried again the next time.
       options.onUnreadable({ code: "file-unreadable", where: found.path, detail: (error as Error).message });
@@ -47,33 +45,6 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
 
 function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
   return state !== undefined && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
-}
-
-/** Collects batches and writes them together. */
-class Writer {
-  readonly #store: Store;
-  #waiting: FileBatch[] = [];
-  #bytes = 0;
-  readonly #onWritten: SyncOptions["onWritten"];
-
-  constructor(store: Store, onWritten: SyncOptions["onWritten"]) {
-    this.#store = store;
-    this.#onWritten = onWritten;
-  }
-
-  add(batch: FileBatch): void {
-    this.#waiting.push(batch);
-    this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
-    if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
-    this.flush();
-    this.#onWritten?.(batch.after.path);
-  }
-
-  flush(): void {
-    if (this.#waiting.length > 0) this.#store.commit(this.#waiting);
-    this.#waiting = [];
-    this.#bytes = 0;
-  }
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
@@ -122,7 +93,7 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         for (const o of findings.observations) observations.push(o);
         for (const p of findings.problems) problems.tell(p);
         if (findings.observations.length > 0)
-          for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, line.number, line.offset));
+          for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, { line: line.number, offset: line.offset }));
       } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
       state = { ...state, ...positionAfter(line) };
     }
@@ -135,54 +106,6 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
 }
 
 const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;
-
-/** Of each kind that many are told one by one, so that a file of junk costs no more than a good one. */
-const TOLD_PROBLEMS = 100;
-
-class ProblemsOfFile {
-  readonly #path: string;
-  readonly #told = new Map<ProblemCode, number>();
-  #more = new Map<ProblemCode, number>();
-  #waiting: Problem[] = [];
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  tell(problem: Problem): void {
-    const told = this.#told.get(problem.code) ?? 0;
-    if (told < TOLD_PROBLEMS) {
-      this.#told.set(problem.code, told + 1);
-      this.#waiting.push(problem);
-    } else this.#more.set(problem.code, (this.#more.get(problem.code) ?? 0) + 1);
-  }
-
-  take(): readonly Problem[] {
-    const more = [...this.#more].map(([code, times]) => ({ code, where: this.#path, detail: "more of the same in this file", times }));
-    const problems = [...this.#waiting, ...more];
-    this.#waiting = [];
-    this.#more = new Map();
-    return problems;
-  }
-}
-
-const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });
-
-/** A file read from its beginning. What another one said at the same place is taken back. */
-function fresh(found: Found, before: FileState | null): FileState {
-  return {
-    path: found.path,
-    root: found.root,
-    provider: found.provider.name,
-    ...stampIn(found),
-    offset: 0,
-    lines: 0,
-    generation: before === null ? 0 : before.generation + 1,
-    tail: "",
-    parser: null,
-    gone: false,
-  };
-}
 
 /** Files that are gone stay known, and so does what they said, unless it held only while they were there or we kept them ourselves: then somebody meant it. */
 function* vanished({ files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {

@@ -18,8 +18,11 @@ export interface AgentEvent {
   readonly usage: Tokens | null;
   readonly spawn: EventSpawn | null;
   readonly status: { readonly status: Status; readonly statusSource: StatusSource; readonly statusReason: string } | null;
-  readonly ref: { readonly path: string; readonly line: number } | null;
+  readonly ref: EventRef | null;
 }
+
+/** Where a record stands: a line of a file, or a row of a database. */
+export type EventRef = { readonly path: string; readonly line: number } | { readonly path: string; readonly row: string };
 
 export interface EventTool {
   readonly name: string | null;
@@ -48,6 +51,8 @@ export interface EventDraft {
   readonly kind: Exclude<EventKind, "spawn" | "status">;
   readonly text: string | null;
   readonly tool: { readonly name: string | null; readonly call: CallKey; readonly input: unknown; readonly isError: boolean } | null;
+  /** Tells it from others of its record, where a record changes and their number does not say. */
+  readonly name?: string;
   /** Set on every row of a response; the reader shows each response's tokens once. */
   readonly response: RecordKey | null;
 }

@@ -8,6 +8,8 @@ export interface RecordContext {
   readonly path: string;
   /** From 1; 0 for a document. */
   readonly line: number;
+  /** The name of a database's row; then `line` is only its order. */
+  readonly row?: string | undefined;
   readonly at: number | null;
   readonly speaker: AgentKey;
   readonly keys: readonly RecordKey[];
@@ -22,7 +24,7 @@ export class FindingsOf implements Findings {
 
   constructor(record: RecordContext) {
     this.#record = record;
-    this.#place = placeName(record.path, record.line);
+    this.#place = placeName(record.path, record.line, record.row);
   }
 
   add(fact: Fact): void {
@@ -44,8 +46,8 @@ export class FindingsOf implements Findings {
   }
 }
 
-export const placeName = (path: string, line: number) => (line === 0 ? path : `${path}:${line}`);
+export const placeName = (path: string, line: number, row?: string) => (row !== undefined ? `${path}:${row}` : line === 0 ? path : `${path}:${line}`);
 
-export function problemAt(path: string, line: number, code: ProblemCode, detail: string): Findings {
-  return { observations: [], problems: [{ code, where: placeName(path, line), detail }] };
+export function problemAt(path: string, line: number, code: ProblemCode, detail: string, row?: string): Findings {
+  return { observations: [], problems: [{ code, where: placeName(path, line, row), detail }] };
 }

@@ -14,6 +14,8 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** Sub-folders of a root worth walking; everything else there is left alone. */
   readonly folders: readonly string[];
+  /** Files that lie right in a root are looked at too, and a root may itself be a file. */
+  readonly rootFiles?: true;
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
@@ -53,7 +55,14 @@ export interface Recognised {
   readonly parts: RegExp | null;
 }
 
-export interface Stream {
+export type Stream = FileStream | DatabaseStream;
+
+interface Readable {
+  /** `saved` is what `save` gave when the same file, or object of a database, was read up to some record; reading goes on after it. */
+  open(file: SourceFile, saved?: unknown): Parser;
+}
+
+export interface FileStream extends Readable {
   /** `lines`: append-only, one record a line. `document`: one JSON value, replaced as a whole. */
   readonly shape: "lines" | "document";
   /** What it says holds only while it is there: a mark of a running process, say. */
@@ -62,8 +71,56 @@ export interface Stream {
   readonly packed?: "zstd";
   /** What it is called wherever it lies. One that is gone was moved, packed or unpacked if another of that name is there, and only that one speaks then. */
   readonly called?: string;
-  /** `saved` is what `save` gave when the same file was read up to some record; reading goes on after it. */
-  open(file: SourceFile, saved?: unknown): Parser;
+}
+
+/**
+ * A SQLite database that holds many objects (sessions, threads). Each is read like a file of its own, `<database>#<object>`: its rows are its records.
+ * The provider says what to ask, having seen the schema; asking is the transport's work.
+ */
+export interface DatabaseStream extends Readable {
+  readonly shape: "database";
+  readonly fleeting?: never;
+  /** How to read a database that looks like this; a sentence for people where nobody knows. */
+  plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
+}
+
+export interface DatabaseSchema {
+  readonly userVersion: number;
+  /** The columns of every table, in small letters. */
+  readonly tables: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface Query {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+/** What a database has come to at a moment: whatever columns the query gives. */
+export type Mark = Readonly<Record<string, string | number | null>>;
+
+/** Every query must be answered by an index, or by few rows: databases have tens of gigabytes. */
+export interface DatabasePlan {
+  /** Every object there is: `object`, its id, and `revision`, which is another one whenever something of the object changed. Asked at first, and when `news` cannot tell. */
+  readonly objects: Query;
+  /** How to find what changed without asking about everything. */
+  readonly news?: DatabaseNews;
+  /** The records of an object that are new or changed since `saved` was saved: `row` names the record in the object, `position` orders them, `record` is its JSON. */
+  rows(object: string, saved: unknown): Query;
+  /** One of them. */
+  row(object: string, row: string): Query;
+  /** `bytes` the object has, and `intact`: 0 if records that were read before `saved` was saved are gone, so that the object must be read anew. */
+  extent(object: string, saved: unknown): Query;
+}
+
+export interface DatabaseNews {
+  /** One row. */
+  readonly mark: Query;
+  /** `object`: those that something new is known of. Null where asking for all of them is cheaper. */
+  changed(since: Mark, now: Mark): Query | null;
+  /** `lost`: 1 if objects are gone that were there at the mark. */
+  lost(since: Mark): Query;
+  /** Changes of this object may not be told by `changed`, so it is always looked at: there is something unfinished in it. */
+  isOpen(saved: unknown): boolean;
 }
 
 export interface SourceFile {
@@ -81,10 +138,13 @@ export interface SourceFile {
  * Contract: never throws, whatever the bytes are.
  */
 export interface Parser {
-  /** `record` is one line without its end, or the whole document; `line` counts from 1. */
-  push(record: Uint8Array, line: number): Findings;
+  /**
+   * `record` is one line without its end, or the whole document; `line` counts from 1.
+   * Of a database it is one row: `row` names it, `line` is only its order, and the same row may come again when it has changed.
+   */
+  push(record: Uint8Array, line: number, row?: string): Findings;
   /** The same record as people want to read it. Call `push` first: it knows whose record it is. */
-  events(record: Uint8Array, line: number): readonly EventDraft[];
+  events(record: Uint8Array, line: number, row?: string): readonly EventDraft[];
   /** Its memory so far, as plain JSON. */
   save(): unknown;
 }

@@ -4,9 +4,12 @@ import type { Observation } from "./observation.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { SpentRow } from "./stats.ts";
 
-/** How far one file was read, and what it takes to go on from there. */
+/** How far one file, or one object of a database, was read, and what it takes to go on from there. */
 export interface FileState {
+  /** Of an object: the database's, `#`, and the object's id. */
   readonly path: string;
+  /** The database that holds the object; null for a file. */
+  readonly within: string | null;
   /** The provider's folder it was found below. */
   readonly root: string;
   readonly provider: string;
@@ -14,12 +17,12 @@ export interface FileState {
   readonly identity: string;
   readonly size: number;
   readonly modifiedMs: number;
-  /** Bytes that were read and understood: whole lines only. */
+  /** Bytes that were read and understood: whole lines only. Of an object: all that were ever read. */
   readonly offset: number;
   readonly lines: number;
   /** Counts up whenever the file turns out to be another one than before; what the old one said is then taken back. */
   readonly generation: number;
-  /** Of the bytes just before `offset`: tells an append from a rewrite. */
+  /** Of the bytes just before `offset`: tells an append from a rewrite. Of an object: its revision. */
   readonly tail: string;
   /** The parser's own memory, as JSON. */
   readonly parser: unknown;
@@ -34,6 +37,8 @@ export interface FileBatch {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
   readonly texts: readonly SaidText[];
+  /** Places that were read before and changed since: what was said there before is taken back. */
+  readonly replaces?: readonly string[];
 }
 
 /** Something said, to be found by its words. The words themselves stay in the file. */
@@ -42,17 +47,17 @@ export interface SaidText {
   readonly at: number | null;
   /** The record it stands in, where copies of it are known by the same id. */
   readonly record: RecordKey | null;
-  readonly line: number;
-  /** Where the record begins in the file. */
-  readonly offset: number;
+  readonly place: RecordPlace;
   readonly text: string;
 }
+
+/** How to find a record again: a line, and where it begins in the file, or the name of a row. */
+export type RecordPlace = { readonly line: number; readonly offset: number } | { readonly row: string };
 
 export interface SearchHit {
   readonly speaker: AgentKey;
   readonly path: string;
-  readonly line: number;
-  readonly offset: number;
+  readonly place: RecordPlace;
   readonly at: number | null;
 }
 

@@ -1,4 +1,5 @@
-import { type AgentKey, threadOf } from "../core/ids.ts";
+import { placeName } from "../core/findings.ts";
+import { type AgentKey, placeOf, threadOf } from "../core/ids.ts";
 import { crossKeys, type Observation, threadsIn } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
 import type { SpentRow } from "../core/stats.ts";
@@ -40,12 +41,15 @@ export class MemoryStore implements Store {
       const known = this.#files.get(batch.after.path);
       if (!continues(known?.state ?? null, batch.before)) return false;
       const goesOn = known !== undefined && known.state.generation === batch.after.generation;
-      const touched = new Set([...batch.observations, ...(goesOn ? [] : (known?.observations ?? []))].flatMap(threadsIn));
+      const rows = new Set(batch.replaces ?? []);
+      const places = new Set([...rows].map((row) => placeName(batch.after.path, 0, row)));
+      const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
+      const touched = new Set([...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn));
       this.#files.set(batch.after.path, {
         state: batch.after,
-        observations: [...(goesOn ? known.observations : []), ...batch.observations],
-        problems: [...(goesOn ? known.problems : []), ...batch.problems],
-        texts: [...(goesOn ? known.texts : []), ...batch.texts],
+        observations: [...kept, ...batch.observations],
+        problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
+        texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...batch.texts],
       });
       for (const thread of touched) this.#thread(thread).version += 1;
       return true;
@@ -147,12 +151,12 @@ export class MemoryStore implements Store {
     return files
       .flatMap((f) => f.texts.filter((t) => fits(wordsOf(t.text))).map((t) => ({ ...t, path: f.state.path })))
       .filter((t) => {
-        const what = t.record ?? `${t.path}:${t.line}`;
+        const what = t.record ?? `${t.path}:${"row" in t.place ? t.place.row : t.place.line}`;
         return !seen.has(what) && seen.add(what);
       })
       .sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
       .slice(0, limit)
-      .map(({ speaker, path, line, offset, at }) => ({ speaker, path, line, offset, at }));
+      .map(({ speaker, path, place, at }) => ({ speaker, path, place, at }));
   }
 
   problems(examples: number): readonly ProblemCount[] {

@@ -33,7 +33,7 @@ describe("lines of a file", () => {
       [2, "two"],
       [3, "three"],
     ]);
-    expect(counts).toEqual({ files: 1, bytes: 14, lines: 3 });
+    expect(counts).toMatchObject({ files: 1, bytes: 14, lines: 3 });
   });
 
   it("keep their numbers where empty ones stand between", async () => {
@@ -56,7 +56,7 @@ describe("lines of a file", () => {
     const { shown, counts } = await linesOf(`short\n${long}\nlast\n`);
     expect(shown.map(([number]) => number)).toEqual([1, 2, 3]);
     expect(shown[1]?.[1] === long).toBe(true);
-    expect(counts).toEqual({ files: 1, bytes: Buffer.byteLength(long) + 12, lines: 3 });
+    expect(counts).toMatchObject({ files: 1, bytes: Buffer.byteLength(long) + 12, lines: 3 });
   });
 
   it("are none in an empty file", async () => {
@@ -237,7 +237,7 @@ describe("files below a folder", () => {
     const path = join(folder, "projects/x.json");
     const counts = noReads();
     expect([await fileSize(path), decode(await readWhole(path, counts))]).toEqual([5, "12345"]);
-    expect(counts).toEqual({ files: 1, bytes: 5, lines: 0 });
+    expect(counts).toMatchObject({ files: 1, bytes: 5, lines: 0 });
   });
 });
 

@@ -9,12 +9,15 @@ export interface ReadCounts {
   files: number;
   bytes: number;
   lines: number;
+  /** Of databases: questions asked, and rows that came back. */
+  queries: number;
+  rows: number;
 }
 
-export const noReads = (): ReadCounts => ({ files: 0, bytes: 0, lines: 0 });
+export const noReads = (): ReadCounts => ({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });
 
 /** Twice the largest request the vendors' APIs take (32 MB), which is the most a record can quote; short enough to stay out of trouble. */
-const MAX_RECORD = 64 * 1024 * 1024;
+export const MAX_RECORD = 64 * 1024 * 1024;
 
 /** Those of the folders that were not seen yet under any name: people link one configuration folder into another. */
 export async function unseenFolders(root: string, folders: readonly string[], seen: Set<string>): Promise<string[]> {
@@ -29,11 +32,14 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   return unseen;
 }
 
+/** In a list of folders to walk. */
+export const ROOT_ITSELF = ".";
+
 /** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
 
 /**
- * Every file below `root/<folder>`, as paths from the root with `/`. Links are not followed; what vanishes or may not be read on the way is told, not thrown.
+ * Every file below `root/<folder>`, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it. Links are not followed; what vanishes or may not be read on the way is told, not thrown.
  * What is no file is told to `onOther`, folders included.
  */
 export async function* walk(
@@ -49,11 +55,12 @@ export async function* walk(
       return [];
     });
     for (const entry of entries) {
-      const path = `${folder}/${entry.name}`;
+      const path = folder === ROOT_ITSELF ? entry.name : `${folder}/${entry.name}`;
       if (entry.isFile()) {
         yield path;
         continue;
       }
+      if (entry.isDirectory() && folder === ROOT_ITSELF) continue;
       if (entry.isDirectory()) queue.push(path);
       onOther(path, otherEntry(entry));
     }

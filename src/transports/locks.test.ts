@@ -30,8 +30,9 @@ describe("whether a lock is held", () => {
     expect(lockLiveness(path, line(`-> FLOCK  ADVISORY  WRITE 999999999 ${major}:${minor}:${ino} 0 EOF`))).toBe("gone");
   });
 
-  it.runIf(process.platform === "linux")("follows a real process", async () => {
+  it("follows a real process, where the system tells", async () => {
     const path = lockFile();
+    if (process.platform !== "linux") return expect(lockLiveness(path)).toBe("unknown");
     expect(lockLiveness(path)).toBe("gone");
     const child = spawn("flock", ["-n", path, "sleep", "30"], { stdio: "ignore", detached: true });
     const ended = new Promise((resolve) => child.once("exit", resolve));

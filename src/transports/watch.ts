@@ -1,13 +1,18 @@
-import { existsSync } from "node:fs";
+import { existsSync, watch } from "node:fs";
+import { join } from "node:path";
 import type { AsyncSubscription } from "@parcel/watcher";
 
 export interface Watching {
   stop(): Promise<void>;
 }
 
-/** Tells which paths below the folders changed, were made or went. Folders that are not there yet are looked at through the nearest one above them. */
+/**
+ * Tells which paths below the folders changed, were made or went. Folders that are not there yet are looked at through the nearest one above them.
+ * Of `shallow` ones only what lies right in them is told: below may be whole copies of projects.
+ */
 export async function watchFolders(
   folders: readonly string[],
+  shallow: readonly string[],
   onPaths: (paths: readonly string[]) => void,
   onError: (error: Error) => void,
 ): Promise<Watching> {
@@ -23,8 +28,16 @@ export async function watchFolders(
     });
     subscriptions.push(subscription);
   }
+  const watchers = shallow
+    .filter((folder) => existsSync(folder))
+    .map((folder) =>
+      watch(folder, (_, name) => {
+        if (name !== null) onPaths([join(folder, name)]);
+      }).on("error", onError),
+    );
   return {
     stop: async () => {
+      for (const one of watchers) one.close();
       for (const subscription of subscriptions) await subscription.unsubscribe();
     },
   };

@@ -1,7 +1,11 @@
 /** What a provider's fixtures hold: every file it says it can read, cut into records the way the transport does. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
+import * as sqlite from "node:sqlite";
+import { objectPath } from "../../src/app/discover.ts";
+import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
+import { ProductDatabase, type RecordRow } from "../../src/transports/database.ts";
+import { noReads } from "../../src/transports/files.ts";
 import { filesBelow } from "../fixtures.ts";
 
 export interface FixtureSource {
@@ -10,6 +14,8 @@ export interface FixtureSource {
   readonly stream: Stream;
   readonly file: SourceFile;
   readonly records: readonly Uint8Array[];
+  /** Of a database: what the transport calls each record. */
+  readonly rows?: readonly Pick<RecordRow, "row" | "position">[];
 }
 
 const NEWLINE = 10;
@@ -21,19 +27,43 @@ export function fixtureSources(provider: Provider, folder: string): FixtureSourc
     const root = home === undefined ? undefined : provider.roots({}, join(folder, home)).find((dir) => path.startsWith(`${dir}/`));
     const stream = root === undefined ? null : provider.stream(path.slice(root.length + 1));
     if (stream === null) return [];
+    if (stream.shape === "database") return objectsIn(name, path, stream);
     const bytes = readFileSync(path);
     return [{ name, stream, file: { path: name, bytes: bytes.length }, records: stream.shape === "document" ? [bytes] : [...linesOf(bytes)] }];
   });
 }
 
-/** The same record twice in a row is one record read twice; line numbers are what makes it another. */
-export function readAll({ stream, file, records }: FixtureSource): Findings[] {
-  const parser = stream.open(file);
-  return records.map((record, i) => parser.push(record, lineNumber(stream, i)));
+function objectsIn(name: string, path: string, stream: DatabaseStream): FixtureSource[] {
+  const db = new ProductDatabase(sqlite, path, noReads());
+  try {
+    const plan = stream.plan(db.schema());
+    if ("unknown" in plan) throw new Error(`${path}: ${plan.unknown}`);
+    return db.all(plan.objects).map(({ object }) => {
+      const rows = [...db.records(plan.rows(String(object), null))].sort((a, b) => a.position - b.position);
+      return {
+        name: objectPath(name, String(object)),
+        stream,
+        file: { path: objectPath(name, String(object)), bytes: 0 },
+        records: rows.flatMap((r) => r.record ?? []),
+        rows,
+      };
+    });
+  } finally {
+    db.close();
+  }
 }
 
-/** A document has no lines. */
-export const lineNumber = (stream: Stream, index: number) => (stream.shape === "document" ? 0 : index + 1);
+/** The same record twice in a row is one record read twice; line numbers are what makes it another. */
+export function readAll(source: FixtureSource): Findings[] {
+  const parser = source.stream.open(source.file);
+  return source.records.map((record, i) => parser.push(record, ...placeIn(source, i)));
+}
+
+/** A document has no lines, and the rows of a database have names. */
+export function placeIn({ stream, rows }: FixtureSource, index: number): [line: number, row?: string] {
+  if (stream.shape === "database") return [rows?.[index]?.position ?? index, rows?.[index]?.row ?? `row ${index}`];
+  return [stream.shape === "document" ? 0 : index + 1];
+}
 
 function* linesOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; ) {

@@ -12,6 +12,7 @@ const UNDER = ["/root"];
 
 const state = (path: string, more: Partial<FileState> = {}): FileState => ({
   path,
+  within: null,
   root: "/root",
   provider: "toy",
   identity: "1:1",
@@ -134,6 +135,39 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       store.commit([batch(first, [seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
       store.commit([batch({ ...first, size: 99, offset: 99 }, [], first)]);
       expect(store.facts([A], UNDER).observations[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
+    });
+
+    it("takes back what a row of a database said when the row comes again, and nothing else, however often", () => {
+      const path = "/root/db#a";
+      const row = (name: string, record: string) => said(A, `${path}:${name}`, record);
+      const trouble = (name: string) => ({ code: "record-malformed", where: `${path}:${name}`, detail: "x" }) as const;
+      const text = (name: string, words: string): SaidText => ({ speaker: A, at: 1, record: null, place: { row: name }, text: words });
+      let before = state(path, { within: "/root/db" });
+      store.commit([
+        {
+          ...batch(before, [row("one", "r1"), row("two", "r2")]),
+          texts: [text("one", "blue"), text("two", "red")],
+          problems: [trouble("one"), trouble("two")],
+        },
+      ]);
+      for (let n = 1; n < 60; n += 1) {
+        const after = { ...before, offset: 10 + n };
+        store.commit([{ ...batch(after, [row("two", `again-${n}`)], before), texts: [text("two", `green${n}`)], replaces: ["two"] }]);
+        before = after;
+      }
+      const { observations } = store.facts([A], UNDER);
+      expect(observations.flatMap((o) => o.keys).sort()).toEqual(["toy:again-59", "toy:r1"]);
+      expect(["blue", "red", "green58", "green59"].map((word) => store.search([word], UNDER, 9).map((hit) => hit.place))).toEqual([
+        [{ row: "one" }],
+        [],
+        [],
+        [{ row: "two" }],
+      ]);
+      expect(store.problems(9).map((p) => [p.code, p.count])).toEqual([["record-malformed", 1]]);
+      expect(store.file(path)?.within).toBe("/root/db");
+      store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
+      store.commit([{ ...batch({ ...before, offset: 99 }, [], before), replaces: ["one"] }]);
+      expect([store.stale(), ids(store.facts([A], UNDER).observations)]).toEqual([[A], [`${path}:two#0`]]);
     });
 
     it("packs a file that grew line by line, and loses nothing of it", () => {
@@ -342,22 +376,21 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         speaker: A,
         at: line,
         record: record === null ? null : recordKey("toy", record),
-        line,
-        offset: line * 10,
+        place: { line, offset: line * 10 },
         text,
       });
       store.commit([
         { ...batch(first, [said(A, "/root/a:1", "r1")]), texts: [say("the quick brown fox", 1), say('a Lazy dog\'s "bone"', 2, "same")] },
         { ...batch(state("/root/b"), [said(B, "/root/b:1", "r2")]), texts: [{ ...say("a lazy dog's bone", 2, "same"), speaker: B }] },
       ]);
-      const found = (...words: string[]) => store.search(words, UNDER, 10).map((hit) => hit.line);
+      const found = (...words: string[]) => store.search(words, UNDER, 10).map((hit) => ("line" in hit.place ? hit.place.line : hit.place.row));
       expect(found("quick", "fo")).toEqual([1]);
       expect(found("qui", "fox")).toEqual([]);
       expect(found("LAZY")).toEqual([2]);
       expect(found("dog's")).toEqual([2]);
       expect(found('"bone"', "OR", "fox")).toEqual([]);
       expect(found()).toEqual([]);
-      expect(store.search(["fox"], UNDER, 10)).toEqual([{ speaker: A, path: "/root/a", line: 1, offset: 10, at: 1 }]);
+      expect(store.search(["fox"], UNDER, 10)).toEqual([{ speaker: A, path: "/root/a", place: { line: 1, offset: 10 }, at: 1 }]);
       expect(store.search(["fox"], ["/else"], 10)).toEqual([]);
       store.commit([batch({ ...first, generation: 1 }, [], first)]);
       expect(found("fox")).toEqual([]);

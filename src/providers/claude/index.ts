@@ -1,4 +1,4 @@
-import type { Provider, SourceFile, Stream } from "../../core/provider.ts";
+import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
@@ -17,10 +17,10 @@ export const claude: Provider = {
     const dirs = given.filter((dir) => dir !== "");
     return dirs.length > 0 ? dirs : [`${home}/.claude`, `${env.XDG_CONFIG_HOME || `${home}/.config`}/claude`];
   },
-  stream(path): Stream | null {
+  stream(path): FileStream | null {
     const found = locate(path);
     if (found === null) return null;
-    const of = (shape: Stream["shape"], open: Stream["open"]): Stream => ({ shape, open });
+    const of = (shape: FileStream["shape"], open: FileStream["open"]): FileStream => ({ shape, open });
     switch (found.is) {
       case "thread":
         return of("lines", (file: SourceFile, saved) => new Transcript({ session: found.thread, fallback: found.stem, agent: null, run: null }, file, saved));

@@ -123,5 +123,11 @@ export const MIGRATIONS: readonly string[] = [
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
+  `-- Objects of databases: rows change, and what was read of them before is taken back.
+   ALTER TABLE file ADD COLUMN within TEXT;
+   CREATE INDEX file_within ON file (within) WHERE within IS NOT NULL;
+   ALTER TABLE chunk ADD COLUMN replaces TEXT;
+   ALTER TABLE said ADD COLUMN place TEXT;
+   CREATE INDEX said_at_place ON said (file, place) WHERE place IS NOT NULL;`,
   `ALTER TABLE agent ADD COLUMN path TEXT;`,
 ];

@@ -21,6 +21,7 @@ describe("the index file", () => {
   it("takes nothing of a transaction that fails on the way", async () => {
     const store = await openSqliteStore(nextPath(), "reader");
     const file = {
+      within: null,
       root: "/r",
       provider: "toy",
       identity: "1",

@@ -1,27 +1,25 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
+import { placeName } from "../../core/findings.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation, threadsIn } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SaidText, SearchHit, Store } from "../../core/store.ts";
-import { asItStands, continues, wordsOf } from "../consistency.ts";
-import { saveFile, stateOf } from "./file-row.ts";
+import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SearchHit, Store } from "../../core/store.ts";
+import { asItStands, continues } from "../consistency.ts";
+import { Chunks } from "./chunks.ts";
+import { stateOf } from "./file-row.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { hash, pack, unpack } from "./packing.ts";
+import { hash } from "./packing.ts";
 import { forgetOtherReader } from "./reader.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { type Statements, statementsOf } from "./statements.ts";
+import { Texts } from "./texts.ts";
 
 const OWNER = "local";
-/** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
-const MANY_CHUNKS = 24;
-/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
-const MAX_UNPACKED = 50_000;
-/** Hits are fetched so many times over, since forks repeat what was said before them. */
-const COPIES = 4;
 
 /** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
 const VISIBLE = (thread: string, list = "?") =>
@@ -46,19 +44,15 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
 
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #speakers = new Map<AgentKey, number>();
-  readonly #unpacked = new Map<number, readonly Observation[]>();
-  #unpackedFacts = 0;
+  readonly #sql: Statements;
+  readonly #chunks: Chunks;
+  readonly #texts: Texts;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-  }
-
-  #sql(text: string): StatementSync {
-    const known = this.#statements.get(text) ?? this.#db.prepare(text);
-    this.#statements.set(text, known);
-    return known;
+    this.#sql = statementsOf(db);
+    this.#chunks = new Chunks(this.#sql);
+    this.#texts = new Texts(this.#sql, OWNER);
   }
 
   #write<T>(work: () => T): T {
@@ -70,9 +64,8 @@ class SqliteStore implements Store {
     } catch (error) {
       this.#db.exec("ROLLBACK");
       // Numbers given out on the way are void.
-      this.#speakers.clear();
-      this.#unpacked.clear();
-      this.#unpackedFacts = 0;
+      this.#texts.forget();
+      this.#chunks.forget();
       throw error;
     }
   }
@@ -91,17 +84,22 @@ class SqliteStore implements Store {
     return this.#write(() => batches.map((batch) => this.#take(batch)));
   }
 
-  #take({ before, after, observations, problems, texts }: FileBatch): boolean {
+  #take({ before, after, observations, problems, texts, replaces = [] }: FileBatch): boolean {
     const stored = this.file(after.path);
     if (!continues(stored, before)) return false;
-    const file = saveFile((text) => this.#sql(text), OWNER, after);
+    const file = this.#saveFile(after);
     const spoken = new Set(observations.flatMap(threadsIn));
     const touched = new Set(spoken);
     if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
-    if (observations.length > 0) this.#addChunk(file, after.path, observations);
+    if (replaces.length > 0) for (const thread of this.#threadsOf(file)) touched.add(thread);
+    for (const row of replaces) {
+      this.#texts.retractRow(file, row);
+      this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(after.path, 0, row));
+    }
+    this.#chunks.add(file, after.path, observations, replaces);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
-    for (const text of texts) this.#addText(file, text);
+    for (const text of texts) this.#texts.add(file, text);
     const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
     for (const thread of spoken) this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(ids.get(thread) as number, file);
     for (const o of observations) {
@@ -111,70 +109,48 @@ class SqliteStore implements Store {
     return true;
   }
 
+  #saveFile(s: FileState): number {
+    const row = this.#sql(
+      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone, within)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
+         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone, within = excluded.within
+       RETURNING id`,
+    ).get(
+      OWNER,
+      s.path,
+      s.root,
+      s.provider,
+      s.identity,
+      s.size,
+      s.modifiedMs,
+      s.offset,
+      s.lines,
+      s.generation,
+      s.tail,
+      JSON.stringify(s.parser ?? null),
+      s.gone ? 1 : 0,
+      s.within,
+    );
+    return Number(row?.id);
+  }
+
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
   #retract(file: number): AgentKey[] {
-    const threads = this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?").all(file);
-    this.#sql("DELETE FROM words WHERE rowid IN (SELECT id FROM said WHERE file = ?)").run(file);
-    for (const table of ["chunk", "problem", "file_thread", "said"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
-    return threads.map((row) => row.key as AgentKey);
+    const threads = this.#threadsOf(file);
+    this.#texts.retract(file);
+    for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    return threads;
   }
 
-  #addChunk(file: number, path: string, observations: readonly Observation[]) {
-    const chunks = this.#sql("SELECT facts FROM chunk WHERE file = ? ORDER BY id").all(file);
-    const many = chunks.length >= MANY_CHUNKS;
-    const all = many ? [...chunks.flatMap((row) => unpack(row.facts as Uint8Array, path)), ...observations] : observations;
-    if (many) this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
-    const { lastInsertRowid } = this.#sql("INSERT INTO chunk (file, facts) VALUES (?, ?)").run(file, pack(all, path));
-    // What was just told is what will be linked next.
-    this.#remember(Number(lastInsertRowid), all);
-  }
-
-  #addText(file: number, { speaker, at, record, line, offset, text }: SaidText) {
-    const who = this.#speaker(speaker);
-    const said = this.#sql("INSERT INTO said (file, speaker, at, record, line, offset) VALUES (?, ?, ?, ?, ?, ?)").run(
-      file,
-      who,
-      at === null ? null : Math.round(at),
-      record === null ? null : hash(record),
-      line,
-      offset,
-    );
-    this.#sql("INSERT INTO words (rowid, text) VALUES (?, ?)").run(said.lastInsertRowid, text);
-  }
-
-  #speaker(key: AgentKey): number {
-    const known = this.#speakers.get(key) ?? this.#sql("SELECT id FROM speaker WHERE owner = ? AND key = ?").get(OWNER, key)?.id;
-    const id = Number(known ?? this.#sql("INSERT INTO speaker (owner, key) VALUES (?, ?)").run(OWNER, key).lastInsertRowid);
-    this.#speakers.set(key, id);
-    return id;
+  #threadsOf(file: number): AgentKey[] {
+    return this.#sql("SELECT t.key FROM file_thread ft JOIN thread t ON t.id = ft.thread WHERE ft.file = ?")
+      .all(file)
+      .map((row) => row.key as AgentKey);
   }
 
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
-    const terms = words.flatMap(wordsOf).map((word) => `"${word}"`);
-    if (terms.length === 0) return [];
-    const rows = this.#sql(
-      `SELECT s.key, f.path, said.line, said.offset, said.at, said.record, said.id FROM words
-         JOIN said ON said.id = words.rowid
-         JOIN file f ON f.id = said.file
-         JOIN speaker s ON s.id = said.speaker
-       WHERE words MATCH ? AND f.root IN (SELECT value FROM json_each(?))
-       ORDER BY bm25(words), said.at DESC, said.id LIMIT ?`,
-    ).all(`${terms.join(" ")}*`, JSON.stringify(under), limit * COPIES);
-    const seen = new Set<unknown>();
-    const hits: SearchHit[] = [];
-    for (const row of rows) {
-      const what = row.record ?? `${row.path}:${row.line}`;
-      if (seen.has(what)) continue;
-      seen.add(what);
-      hits.push({
-        speaker: row.key as AgentKey,
-        path: row.path as string,
-        line: Number(row.line),
-        offset: Number(row.offset),
-        at: row.at === null ? null : Number(row.at),
-      });
-    }
-    return hits.slice(0, limit);
+    return this.#texts.search(words, under, limit);
   }
 
   #touch(key: AgentKey): number {
@@ -231,41 +207,21 @@ class SqliteStore implements Store {
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
-        const chunks = this.#sql(
-          "SELECT f.path, f.root, f.size, f.gone, c.id FROM file_thread ft JOIN file f ON f.id = ft.file JOIN chunk c ON c.file = f.id WHERE ft.thread = ? ORDER BY c.id",
-        ).all(Number(thread?.id ?? -1));
-        for (const row of chunks) {
-          roots.add(row.root as string);
-          if (read.has(Number(row.id)) || !under.includes(row.root as string)) continue;
-          read.add(Number(row.id));
-          for (const o of this.#chunk(Number(row.id), row.path as string)) {
-            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(row.size), gone: row.gone === 1 }));
-          }
+        const files = this.#sql("SELECT f.id, f.path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ?").all(
+          Number(thread?.id ?? -1),
+        );
+        for (const { id, path, root, size, gone } of files) {
+          roots.add(root as string);
+          if (read.has(Number(id)) || !under.includes(root as string)) continue;
+          read.add(Number(id));
+          for (const o of this.#chunks.of(Number(id), path as string))
+            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), gone: gone === 1 }));
         }
       }
     } finally {
       this.#db.exec("COMMIT");
     }
     return { observations, versions, scattered: roots.size > 1 };
-  }
-
-  /** A chunk never changes; a running thread asks for the same ones ten times a second. */
-  #chunk(id: number, path: string): readonly Observation[] {
-    const known = this.#unpacked.get(id);
-    if (known !== undefined) return known;
-    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
-    this.#remember(id, facts);
-    return facts;
-  }
-
-  #remember(id: number, facts: readonly Observation[]) {
-    this.#unpacked.set(id, facts);
-    this.#unpackedFacts += facts.length;
-    for (const [oldest, list] of this.#unpacked) {
-      if (this.#unpackedFacts <= MAX_UNPACKED || oldest === id) break;
-      this.#unpacked.delete(oldest);
-      this.#unpackedFacts -= list.length;
-    }
   }
 
   /** Of a thread that something names; one that only a person's link names gets a row of its own. */
