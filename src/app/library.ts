@@ -82,7 +82,7 @@ export class Library {
   unfinished(): readonly Problem[] {
     const problems: Problem[] = [];
     for (const { path, stream, stamp } of this.#discovery.files.values()) {
-      if (stream.shape !== "lines") continue;
+      if (stream.shape !== "lines" || (stream.packed !== undefined && stamp.size > 0)) continue;
       const state = this.store.file(path);
       const read = state === null || state.gone ? null : state.offset;
       if (stamp.size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
@@ -145,7 +145,12 @@ export class Library {
     };
     for (const [where] of this.#unreadable)
       if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
-    this.grown = await sync(store, { files, rootOf }, known, {
+    let names: ReadonlySet<string> | null = null;
+    const isThere = (provider: string, called: string) => {
+      names ??= this.#names();
+      return names.has(`${provider} ${called}`);
+    };
+    this.grown = await sync(store, { files, rootOf, isThere }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
@@ -155,6 +160,13 @@ export class Library {
     project();
     this.#followManual();
     return told;
+  }
+
+  /** What the files that are there go by, wherever they lie. */
+  #names(): ReadonlySet<string> {
+    return new Set(
+      [...this.#discovery.files.values()].flatMap(({ provider, stream }) => (stream.called === undefined ? [] : [`${provider.name} ${stream.called}`])),
+    );
   }
 
   /** Works out anew what may change without a word being written. Says whether anything still may. */

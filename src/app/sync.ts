@@ -18,6 +18,8 @@ export interface SyncOptions {
 export interface Looked {
   readonly files: ReadonlyMap<string, Found | null>;
   readonly rootOf: (path: string) => RootSeen | undefined;
+  /** Whether a file is there that goes by this name, at whatever place. */
+  readonly isThere: (provider: string, called: string) => boolean;
 }
 
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
@@ -25,6 +27,7 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
   const writer = new Writer(store, options.onWritten);
   let done = 0;
   for (const found of changed) {
@@ -40,6 +43,8 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   }
   for (const batch of vanished(looked, known)) writer.add(batch);
   writer.flush();
+  for (const batch of movedHere(store, looked, arrived)) writer.add(batch);
+  writer.flush();
   return changed.map((found) => found.path);
 }
 
@@ -52,7 +57,7 @@ async function readOn(found: Found, before: FileState | null, writer: Writer, co
     writer.add(await readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && (await isAppended(found, before, counts));
+  const goesOn = before !== null && found.stream.packed === undefined && (await isAppended(found, before, counts));
   await readTranscript(found, before, goesOn, writer, counts);
 }
 
@@ -72,22 +77,24 @@ async function readDocument(found: Found, before: FileState | null, counts: Read
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
   let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
   let last = before;
+  const { packed } = found.stream;
   const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
   const hand = async () => {
-    state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
+    const tail = packed === undefined ? await tailBefore(found.path, state.offset, counts) : "";
+    state = { ...state, parser: parser.save(), tail };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
     texts = [];
   };
   let handed = state.offset;
-  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines })) {
+  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines }, { packed })) {
     for (const line of lines) {
       // It will be read when it is finished; until then `doctor` tells of it.
-      if (line.is === "unfinished") continue;
+      if (line.is === "unfinished" && packed === undefined) continue;
       if (line.is === "line") {
         const findings = parser.push(line.bytes, line.number);
         for (const o of findings.observations) observations.push(o);
@@ -105,20 +112,47 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   await hand();
 }
 
-const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;
+/** What is packed will never be finished. */
+const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes", unfinished: "line-not-json" } as const satisfies Record<string, ProblemCode>;
 
-/** Files that are gone stay known, and so does what they said, unless it held only while they were there or we kept them ourselves: then somebody meant it. */
-function* vanished({ files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+/**
+ * Files that are gone stay known, and so does what they said, unless it held only while they were there, or we kept them ourselves (then somebody meant it),
+ * or they were only moved and say it elsewhere.
+ */
+function* vanished({ files, rootOf, isThere }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
   for (const [path, found] of files) {
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
-    const fleeting = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
-    const isTakenBack = fleeting || root?.imported === true;
-    const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (isTakenBack ? 1 : 0) };
-    yield { before: state, after, observations: [], problems: [], texts: [] };
+    const stream = streamOf(state, root);
+    const isTakenBack = stream?.fleeting === true || root?.imported === true || (stream?.called !== undefined && isThere(state.provider, stream.called));
+    yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }
 }
+
+/** A file that turns up under a name of one that is gone is that one. */
+function* movedHere(store: Store, { rootOf }: Looked, arrived: readonly Found[]): Generator<FileBatch> {
+  const names = new Set(arrived.flatMap(({ provider, stream }) => (stream.called === undefined ? [] : [`${provider.name} ${stream.called}`])));
+  if (names.size === 0) return;
+  for (const state of store.files().values()) {
+    if (!state.gone || state.parser === null) continue;
+    const called = streamOf(state, rootOf(state.root))?.called;
+    if (called !== undefined && names.has(`${state.provider} ${called}`)) yield takenBack(state);
+  }
+}
+
+const GONE = { gone: true, size: 0, offset: 0 } as const;
+
+/** What it said is forgotten, and so is how far it was read. */
+const takenBack = (state: FileState): FileBatch => ({
+  before: state,
+  after: { ...state, ...GONE, generation: state.generation + 1, parser: null },
+  observations: [],
+  problems: [],
+  texts: [],
+});
+
+const streamOf = ({ path, root: below }: FileState, root: RootSeen | undefined) => root?.provider.stream(path.slice(below.length + 1).replaceAll("\\", "/"));
 
 /** A last line without its end may be complete all the same: editors and copies cut the final newline. */
 export function isWholeJson(line: Uint8Array): boolean {

@@ -80,6 +80,8 @@ export interface FileStream extends Readable {
 export interface DatabaseStream extends Readable {
   readonly shape: "database";
   readonly fleeting?: never;
+  readonly packed?: never;
+  readonly called?: never;
   /** How to read a database that looks like this; a sentence for people where nobody knows. */
   plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
 }

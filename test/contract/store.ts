@@ -1,60 +1,10 @@
 /** What every store promises: each runs the whole suite. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AgentRecord } from "../../src/core/agent.ts";
-import { type AgentKey, agentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
-import type { Fact, Observation } from "../../src/core/observation.ts";
+import { type AgentKey, agentKey, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { SpentRow } from "../../src/core/stats.ts";
-import type { FileBatch, FileState, RootRow, SaidText, Store } from "../../src/core/store.ts";
+import type { FileState, RootRow, SaidText, Store } from "../../src/core/store.ts";
 import { NO_USAGE } from "../../src/core/usage.ts";
-
-const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
-const UNDER = ["/root"];
-
-const state = (path: string, more: Partial<FileState> = {}): FileState => ({
-  path,
-  within: null,
-  root: "/root",
-  provider: "toy",
-  identity: "1:1",
-  size: 10,
-  modifiedMs: 1,
-  offset: 10,
-  lines: 1,
-  generation: 0,
-  tail: "t",
-  parser: { remembers: ["this"] },
-  gone: false,
-  ...more,
-});
-
-const seen = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
-  ...fact,
-  id: observationId(place, 0),
-  at: 1,
-  speaker,
-  keys: keys.map((k) => recordKey("toy", k)),
-  order: 1,
-});
-const said = (speaker: AgentKey, place: string, record: string): Observation =>
-  seen(speaker, place, { type: "record", role: "user", stands: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
-const batch = (after: FileState, observations: readonly Observation[], before: FileState | null = null): FileBatch => ({
-  before,
-  after,
-  observations,
-  problems: [],
-  texts: [],
-});
-const root = (key: AgentKey, lastActivity: number, more: Partial<RootRow> = {}): RootRow => ({
-  key,
-  provider: "toy",
-  cwd: "/work",
-  lastActivity,
-  settled: true,
-  internals: 0,
-  record: { uri: `toy://${key}` } as AgentRecord,
-  ...more,
-});
-const ids = (list: readonly Observation[]) => list.map((o) => o.id).sort();
+import { A, B, batch, C, ids, root, said, seen, state, UNDER } from "./toy-facts.ts";
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
   describe(`the store ${name}`, () => {
