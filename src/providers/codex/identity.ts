@@ -79,7 +79,8 @@ function placeParent(out: FindingsOf, meta: JsonObject, id: string, parent: stri
   });
 }
 
-function originOf(meta: JsonObject): Origin {
+/** Who made it and what it is called, in the first line of its file or in Codex's list of threads. */
+export function originOf(meta: JsonObject): Origin {
   const source = asObject(meta.source);
   const subagent = source?.subagent;
   const spawn = asObject(asObject(subagent)?.thread_spawn);
@@ -94,7 +95,8 @@ function originOf(meta: JsonObject): Origin {
   };
 }
 
-const words = <K extends keyof AgentDescribed>(field: K, value: unknown) => {
+/** A field of its own for what says something. */
+export const words = <K extends keyof AgentDescribed>(field: K, value: unknown) => {
   const text = asWords(value);
   return text === null ? {} : { [field]: text };
 };

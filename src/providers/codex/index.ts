@@ -3,12 +3,14 @@ import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
+import { STATE_STREAM } from "./state.ts";
 
 /** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
 export const codex: Provider = {
   name: NAME,
   product: "Codex",
   vendor: "openai",
+  rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],
   idForm: "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
   roots(env, home) {
@@ -19,6 +21,7 @@ export const codex: Provider = {
   stream(path) {
     const found = locate(path);
     if (found === null) return null;
+    if (found.is === "state") return STATE_STREAM;
     if (found.is === "lock") return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
     return {
       shape: "lines",
