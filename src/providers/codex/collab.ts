@@ -21,6 +21,12 @@ interface OpenCall {
   readonly target: string | null;
 }
 
+interface Asked {
+  readonly prompt?: string | null;
+  readonly type?: string | null;
+  readonly task?: string | null;
+}
+
 type Child = { readonly thread: string } | { readonly call: string };
 
 const TOOLS = new Set(["spawn_agent", "wait", "wait_agent", "send_input", "close_agent", "resume_agent", "followup_task", "assign_task", "interrupt_agent"]);
@@ -58,27 +64,31 @@ export class Collab {
 
   save = (): Memory => ({ open: [...this.#open], spawns: [...this.#spawns], paths: [...this.#paths], told: [...this.#told] });
 
-  /** The model asks. Tools of other people's servers may have the same names. */
-  called(out: FindingsOf, payload: JsonObject): void {
+  /** The model asks; `path` is the asking agent's own. Tools of other people's servers may have the same names. */
+  called(out: FindingsOf, payload: JsonObject, path: string): void {
     const [name, id, namespace] = [asWords(payload.name), asWords(payload.call_id), asWords(payload.namespace)];
     if (name === null || id === null || !TOOLS.has(name) || namespace?.startsWith("mcp__")) return;
     const input = asObject(argumentsOf(payload.arguments));
     this.#open.set(id, { tool: name, target: asThread(input?.target) ?? asThread(input?.id) });
-    if (name === "spawn_agent") this.#spawn(out, id, promptIn(input), asWords(input?.agent_type), asWords(input?.task_name));
+    if (name === "spawn_agent") this.#spawn(out, id, { prompt: promptIn(input), type: asWords(input?.agent_type), task: asWords(input?.task_name) }, path);
   }
 
-  #spawn(out: FindingsOf, id: string, prompt: string | null, agentType: string | null, name: string | null) {
+  #spawn(out: FindingsOf, id: string, { prompt, type, task }: Asked = {}, path = "") {
     this.#spawns.add(id);
+    const offers = [
+      ...(task == null ? [] : [key.pathMatch(this.#thread, `${path}/${task}`)]),
+      ...(prompt == null ? [] : [key.promptMatch(this.#thread, prompt)]),
+    ];
     out.add({
       type: "spawn-called",
       call: key.call(this.#thread, id),
       tool: "spawn_agent",
       makes: "one",
-      prompt,
-      agentType,
+      prompt: prompt ?? null,
+      agentType: type ?? null,
       description: null,
-      name,
-      offers: [],
+      name: task ?? null,
+      offers,
     });
   }
 
@@ -123,7 +133,7 @@ export class Collab {
     this.#told.add(call);
     for (const { thread, role, state } of receivers) {
       if (tool === "spawn_agent") {
-        if (!this.#spawns.has(call)) this.#spawn(out, call, prompt, role, null);
+        if (!this.#spawns.has(call)) this.#spawn(out, call, { prompt, type: role });
         this.#made(out, call, thread, "CollabAgentToolCall", `the record of spawn_agent ${call} names thread ${thread}`);
       } else if (tool === "wait") this.#state(out, thread, stateIn(state), "waited for it");
       else if (tool === "close_agent") this.#closed(out, thread);
@@ -137,7 +147,7 @@ export class Collab {
     switch (kind) {
       case "started":
         if (id === null) return;
-        if (!this.#spawns.has(id)) this.#spawn(out, id, null, null, null);
+        if (!this.#spawns.has(id)) this.#spawn(out, id);
         return this.#made(out, id, thread, "SubAgentActivity", `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`);
       case "interrupted":
         return this.#say(out, key.thread(thread), { state: "shutdown", result: null }, "its parent interrupted it");

@@ -19,7 +19,7 @@ export function eventsOf(row: Row, { thread, keys, response }: Told): EventDraft
   const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text.trim() === "" ? [] : [{ ...base, kind, text }]);
   const mail = mailIn(row);
   if (mail !== null) {
-    if (mail.is === "result") return one("note", `${mail.author}: ${notificationWords(mail.text ?? "") ?? mail.text}`);
+    if (mail.is === "result") return one("note", notificationWords(mail.text ?? "") ?? `${mail.author}: ${mail.text}`);
     const words = mail.text ?? "(encrypted by Codex)";
     return one("user", mail.is === "task" ? words : `${mail.author}: ${words}`);
   }

@@ -13,4 +13,6 @@ export const response = (id: string) => recordKey(NAME, id);
 /** Up to 0.150 an answer is known by nothing but the thread's total after it. */
 export const total = (threadId: string, tokens: readonly number[]) => recordKey(NAME, `${threadId}/total/${tokens.join("-")}`);
 /** From 0.119 to 0.139 a parent knows its child by its path alone. */
+/** Where a process died between making a child and writing that down, the child says who made it, and its task or its path by which call. */
+export const promptMatch = (parent: string, prompt: string) => matchKey(NAME, "prompt", `${parent}:${prompt.trim()}`);
 export const pathMatch = (parent: string, path: string) => matchKey(NAME, "path", `${parent}:${path}`);

@@ -1,6 +1,6 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asObject, asText, asWords, decodeText, parseJson } from "../../core/json.ts";
+import { asObject, asText, asWords, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
 import type { RecordRead, Stand } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { Collab } from "./collab.ts";
@@ -27,11 +27,14 @@ interface Memory {
   readonly identified: boolean;
   readonly placed: boolean;
   readonly path: string | null;
+  readonly parent: string | null;
   readonly model: string;
   readonly hasTurns: boolean;
+  readonly isOpen: boolean;
   readonly said: string | null;
   readonly isToldEncrypted: boolean;
   readonly answers: number;
+  readonly counted: number;
   readonly inAnswer: boolean;
   readonly history: unknown;
   readonly tokens: unknown;
@@ -52,13 +55,18 @@ export class Rollout implements Parser {
   #placed: boolean;
   /** What its parent calls it. */
   #path: string | null;
+  /** Whose call made it, until its first task shows which. */
+  #parent: string | null;
   #model: string;
   /** Since 0.107 the product writes down where turns begin and end. */
   #hasTurns: boolean;
+  #isOpen: boolean;
   /** The last thing said in this turn. */
   #said: string | null;
   #isToldEncrypted: boolean;
   #answers: number;
+  /** The last of them whose tokens were told. */
+  #counted: number;
   #inAnswer: boolean;
   #history: History;
   #tokens: TokenCounter;
@@ -74,11 +82,14 @@ export class Rollout implements Parser {
     this.#identified = memory?.identified ?? false;
     this.#placed = memory?.placed ?? false;
     this.#path = memory?.path ?? null;
+    this.#parent = memory?.parent ?? null;
     this.#model = memory?.model ?? "";
     this.#hasTurns = memory?.hasTurns ?? false;
+    this.#isOpen = memory?.isOpen ?? false;
     this.#said = memory?.said ?? null;
     this.#isToldEncrypted = memory?.isToldEncrypted ?? false;
     this.#answers = memory?.answers ?? 0;
+    this.#counted = memory?.counted ?? 0;
     this.#inAnswer = memory?.inAnswer ?? false;
     this.#history = new History(this.#thread, memory?.history);
     this.#tokens = new TokenCounter(this.#thread, memory?.tokens);
@@ -91,11 +102,14 @@ export class Rollout implements Parser {
       identified: this.#identified,
       placed: this.#placed,
       path: this.#path,
+      parent: this.#parent,
       model: this.#model,
       hasTurns: this.#hasTurns,
+      isOpen: this.#isOpen,
       said: this.#said,
       isToldEncrypted: this.#isToldEncrypted,
       answers: this.#answers,
+      counted: this.#counted,
       inAnswer: this.#inAnswer,
       history: this.#history.save(),
       tokens: this.#tokens.save(),
@@ -174,7 +188,9 @@ export class Rollout implements Parser {
     this.#placed = true;
     this.#history.begin(row);
     const out = this.#findings(line, row.at, [key.line(this.#of.name, line)]);
-    this.#path = introduce(out, row.payload, id, this.#file).path;
+    const { path, parent } = introduce(out, row.payload, id, this.#file);
+    this.#path = path;
+    this.#parent = parent;
     return out;
   }
 
@@ -207,7 +223,7 @@ export class Rollout implements Parser {
         this.#model = asWords(payload.model) ?? this.#model;
         return;
       case "event_msg/task_started":
-        return this.#turn(out, "open", "its last turn has not ended");
+        return this.#began(out);
       case "event_msg/task_complete":
         return this.#completed(out, row);
       case "event_msg/turn_aborted":
@@ -227,6 +243,8 @@ export class Rollout implements Parser {
         return this.#message(out, row);
       case "compacted":
         return out.add(SIGN_OF_LIFE);
+      case "event_msg/entered_review_mode":
+        return this.#reviewed(out, payload);
       default:
         return this.#readItem(out, row);
     }
@@ -236,6 +254,11 @@ export class Rollout implements Parser {
     this.#collab.noted(out, row);
     const item = itemOf(row);
     if (item?.type === "UserMessage") this.#asked(out, textOf(item.json.content));
+    if (item?.type === "EnteredReviewMode") this.#reviewed(out, item.json);
+  }
+
+  #reviewed(out: FindingsOf, json: JsonObject) {
+    this.#prompt(out, `Review ${asWords(json.user_facing_hint) ?? "changes"}`);
   }
 
   #readMail(out: FindingsOf, mail: Mail) {
@@ -255,7 +278,7 @@ export class Rollout implements Parser {
   #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, text, isError }: ToolUse) {
     if (is === "call") {
       out.add({ ...SIGN_OF_LIFE, role: "assistant", stands: this.#stand("open"), calls: [{ call, name: name ?? "" }], message: true });
-      this.#collab.called(out, payload);
+      this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {
       out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), results: [{ call, isError }] });
       if (type === "response_item/function_call_output") this.#collab.answered(out, asText(payload.call_id) ?? "", text ?? "");
@@ -273,8 +296,19 @@ export class Rollout implements Parser {
 
   #asked(out: FindingsOf, text: string) {
     this.#said = null;
-    if (text.trim() !== "") this.#prompt(out, text);
+    if (text.trim() !== "") {
+      this.#prompt(out, text);
+      this.#answersCall(out, text);
+    }
     out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), message: true });
+  }
+
+  #answersCall(out: FindingsOf, text: string) {
+    if (this.#parent === null) return;
+    const match = key.promptMatch(this.#parent, text);
+    this.#parent = null;
+    const says = "its first task is the prompt of the call";
+    out.add({ type: "answers", agent: key.thread(this.#thread), match, rule: "prompt", source: "inferred", exclusive: true, says });
   }
 
   /** Where turns are written down, nothing else says how the thread stands. */
@@ -282,7 +316,14 @@ export class Rollout implements Parser {
 
   #turn(out: FindingsOf, stands: Stand, turn: string, text: string | null = null) {
     this.#hasTurns = true;
+    this.#isOpen = stands === "open";
     out.add({ ...SIGN_OF_LIFE, stands, turn, text });
+  }
+
+  /** A turn that begins while the one before never ended: the process was killed, and up to 0.150 what the last answer used may be lost with it. */
+  #began(out: FindingsOf) {
+    if (this.#isOpen && this.#counted < this.#answers) out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
+    this.#turn(out, "open", "its last turn has not ended");
   }
 
   #completed(out: FindingsOf, { payload }: Row) {
@@ -299,11 +340,14 @@ export class Rollout implements Parser {
   #used(out: FindingsOf, counted: Counted | null) {
     if (counted === null) return;
     this.#inAnswer = false;
+    this.#counted = this.#answers;
     out.add({ type: "model-call", ...counted, rows: this.#answerKey(), model: this.#model, chars: 0, ended: true });
   }
 }
 
 type FindingsKeys = ConstructorParameters<typeof FindingsOf>[0]["keys"];
+
+const LOST_COUNT = "it was killed before Codex wrote down what its last answer used: tokens and cost are too low";
 
 const SIGN_OF_LIFE: RecordRead = { type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false };
 
