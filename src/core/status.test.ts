@@ -166,6 +166,40 @@ describe("an agent that began and did not end", () => {
   });
 });
 
+describe("an agent whose turns its product writes down", () => {
+  const turn = (stands: OwnStand["stands"], at = 10_000): OwnStand => ({ ...own(stands, at), turn: `its turn ${stands}` });
+
+  it.each([
+    ["answered", "completed"],
+    ["failed", "errored"],
+    ["interrupted", "shutdown"],
+  ] as const)("%s is %s, whatever others were told before or after", (stands, status) => {
+    for (const at of [9_000, 10_500, 60_000])
+      for (const state of ["completed", "errored", "shutdown", "revived"] as const)
+        expect(ask({ own: turn(stands), statements: said({ state, at }) })).toEqual({
+          status,
+          statusSource: "child_rollout",
+          statusReason: `its turn ${stands}`,
+          activity: null,
+        });
+  });
+
+  it("is at work again as soon as its next turn began, though its parent heard of the last one's end a moment before", () => {
+    expect(ask({ own: turn("open", 10_000), statements: said({ state: "completed", at: 9_999 }), process: ALIVE })).toMatchObject({ status: "running" });
+  });
+
+  it("is as others say, where the turn never ended and they were told so since", () => {
+    expect(ask({ own: turn("open", 10_000), statements: said({ state: "completed", at: 10_001 }) })).toMatchObject({
+      status: "completed",
+      statusSource: "parent_rollout",
+    });
+  });
+
+  it("is shut down with its process, in its product's words", () => {
+    expect(ask({ own: turn("open"), process: GONE })).toMatchObject({ status: "shutdown", statusReason: "its turn open, and its process (pid 42) is gone" });
+  });
+});
+
 describe("an agent of which nothing of its own is known", () => {
   const unseen = { own: null } as const;
 

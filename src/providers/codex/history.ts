@@ -8,6 +8,9 @@ interface Memory {
   readonly hasTurnIds: boolean;
 }
 
+/** Lines that name the turn they begin. */
+const TURNS = new Set(["event_msg/task_started", "turn_context"]);
+
 /** Copied lines are all written at once, when the thread begins. */
 const COPYING_MS = 2_000;
 
@@ -48,6 +51,8 @@ export class History {
       if (asWords(row.payload.id)?.toLowerCase() !== this.#thread) this.#inherited = true;
       return false;
     }
+    // Where the first line is lost, a turn older than the thread shows that this is a fork.
+    if (this.#firstAt === null && TURNS.has(row.type) && this.isForeignTurn(asWords(row.payload.turn_id))) this.#inherited = true;
     if (this.#inherited && this.#beginsOwnPart(row)) this.#inherited = false;
     return !this.#inherited;
   }
@@ -61,7 +66,7 @@ export class History {
   #beginsOwnPart({ type, at, ordinal, payload }: Row): boolean {
     // A migrated file may name the place behind its end: then the turns tell.
     if (this.#startOrdinal !== null && ordinal !== null && ordinal >= this.#startOrdinal) return true;
-    if (type === "event_msg/task_started" || type === "turn_context") {
+    if (TURNS.has(type)) {
       const turn = timeInId(asWords(payload.turn_id));
       this.#hasTurnIds ||= turn !== null;
       if (turn !== null) return this.#bornAt !== null && turn >= this.#bornAt;

@@ -23,7 +23,6 @@ export interface RolloutOf {
 }
 
 interface Memory {
-  readonly thread: string;
   readonly identified: boolean;
   readonly placed: boolean;
   readonly path: string | null;
@@ -50,7 +49,7 @@ const decoder = new TextDecoder();
 export class Rollout implements Parser {
   readonly #of: RolloutOf;
   readonly #file: SourceFile;
-  #thread: string;
+  readonly #thread: string;
   #identified: boolean;
   #placed: boolean;
   /** What its parent calls it. */
@@ -68,9 +67,9 @@ export class Rollout implements Parser {
   /** The last of them whose tokens were told. */
   #counted: number;
   #inAnswer: boolean;
-  #history: History;
-  #tokens: TokenCounter;
-  #collab: Collab;
+  readonly #history: History;
+  readonly #tokens: TokenCounter;
+  readonly #collab: Collab;
   #last: { readonly line: number; readonly row: Row } | null = null;
 
   constructor(of: RolloutOf, file: SourceFile, saved?: unknown) {
@@ -78,7 +77,7 @@ export class Rollout implements Parser {
     const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
-    this.#thread = memory?.thread ?? of.thread;
+    this.#thread = of.thread;
     this.#identified = memory?.identified ?? false;
     this.#placed = memory?.placed ?? false;
     this.#path = memory?.path ?? null;
@@ -98,7 +97,6 @@ export class Rollout implements Parser {
 
   save(): Memory {
     return {
-      thread: this.#thread,
       identified: this.#identified,
       placed: this.#placed,
       path: this.#path,
@@ -121,14 +119,17 @@ export class Rollout implements Parser {
     this.#last = null;
     if (PASSED_OVER.test(decoder.decode(record.subarray(0, HEAD_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
-    const parsed = parseJson(text);
-    if (parsed === null) return this.#damaged(problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`), line);
-    const json = asObject(parsed.value);
+    const whole = parseJson(text);
+    const json = asObject((whole ?? tornOff(text))?.value);
+    if (json === null && whole === null) return this.#damaged(problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`), line);
     const row = json === null ? null : readRow(json);
     if (row === null)
       return this.#damaged(problemAt(this.#file.path, line, "record-malformed", json === null ? "not an object" : "no type or no payload"), line);
-    if (!isKnown(row)) return problemAt(this.#file.path, line, "record-unknown", row.type);
-    const found = this.#read(row, line);
+    if (!isKnown(row)) return this.#damaged(problemAt(this.#file.path, line, "record-unknown", row.type), line);
+    // Of a number that may be damaged nothing is counted: the next total makes up for it.
+    const isDoubtful = !isUtf8 && COUNTS.has(row.type);
+    const found = isDoubtful ? this.#findings(line, null, []) : this.#read(row, line);
+    if (whole === null) found.problem("line-not-json", `${record.length} bytes; the whole record at its end was read`);
     if (!isUtf8) found.problem("text-not-utf8", `${record.length} bytes`);
     return found;
   }
@@ -159,36 +160,30 @@ export class Rollout implements Parser {
   }
 
   #read(row: Row, line: number): FindingsOf {
-    if (row.type === "session_meta" && this.#isIdentity(row, line)) return this.#identify(row, line);
+    if (row.type === "session_meta" && this.#isIdentity(row)) return this.#identify(row, line);
     const isOwn = this.#history.isOwn(row);
     if (!isOwn && row.type === "event_msg/token_count") this.#tokens.inherit(row.payload);
-    if (!isOwn || this.#isToldOfAnother(row)) return this.#findings(line, row.at, []);
-    this.#last = { line, row };
-    this.#count(row);
-    const out = this.#findings(line, row.at, this.#keysOf(row, line));
+    const isTold = isOwn && !this.#isToldOfAnother(row);
+    if (isTold) this.#count(row);
+    const out = this.#findings(line, row.at, isTold ? this.#keysOf(row, line) : []);
     if (!this.#placed) this.#place(out);
+    if (!isTold) return out;
+    this.#last = { line, row };
     this.#readOwn(out, row);
     return out;
   }
 
-  /** The first line, whatever it says; if that is lost, one that names the thread the file is called after. */
-  #isIdentity({ payload }: Row, line: number): boolean {
-    return line === 1 || (!this.#identified && asWords(payload.id)?.toLowerCase() === this.#thread);
+  /** The first line of a file is of the thread it is called after; a fork's ancestors come later. */
+  #isIdentity({ payload }: Row): boolean {
+    return !this.#identified && asWords(payload.id)?.toLowerCase() === this.#thread;
   }
 
   #identify(row: Row, line: number): FindingsOf {
-    const id = asWords(row.payload.id)?.toLowerCase() ?? this.#thread;
-    if (id !== this.#thread) {
-      this.#thread = id;
-      this.#history = new History(id);
-      this.#tokens = new TokenCounter(id);
-      this.#collab = new Collab(id);
-    }
     this.#identified = true;
     this.#placed = true;
     this.#history.begin(row);
     const out = this.#findings(line, row.at, [key.line(this.#of.name, line)]);
-    const { path, parent } = introduce(out, row.payload, id, this.#file);
+    const { path, parent } = introduce(out, row.payload, this.#thread, this.#file);
     this.#path = path;
     this.#parent = parent;
     return out;
@@ -229,6 +224,8 @@ export class Rollout implements Parser {
       case "event_msg/turn_aborted":
         return this.#aborted(out, asWords(payload.reason) ?? "no reason is given");
       case "event_msg/token_count":
+        // Before it got any answer, it can only be told what its parent had used.
+        if (this.#answers === 0) return this.#tokens.inherit(payload);
         return this.#used(out, this.#tokens.total(payload));
       case "token_usage_record":
         return this.#used(out, this.#tokens.record(payload));
@@ -345,12 +342,19 @@ export class Rollout implements Parser {
   }
 }
 
+/** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
+function tornOff(text: string): { readonly value: unknown } | null {
+  const start = text.lastIndexOf('{"timestamp":"');
+  return start > 0 ? parseJson(text.slice(start)) : null;
+}
+
 type FindingsKeys = ConstructorParameters<typeof FindingsOf>[0]["keys"];
 
 const LOST_COUNT = "it was killed before Codex wrote down what its last answer used: tokens and cost are too low";
 
 const SIGN_OF_LIFE: RecordRead = { type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false };
 
+const COUNTS = new Set(["event_msg/token_count", "token_usage_record"]);
 /** Lines that stand between those of one answer. */
 const BETWEEN = new Set(["event_msg/item_completed", "event_msg/agent_message", "event_msg/agent_reasoning", "event_msg/token_count", "token_usage_record"]);
 
