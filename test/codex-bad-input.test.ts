@@ -15,6 +15,8 @@ import { filesBelow, type RecordedHome, recordedHomes } from "./fixtures.ts";
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_116);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 12);
 const ID = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
+/** Nothing of the file can be read any more. */
+const RUINS = new Set(["nothing but junk", "UTF-16"]);
 const scratch = scratchFolder();
 /** Packed files are all or nothing. */
 const HOMES = recordedHomes("codex").filter(({ name }) => !name.includes("packed"));
@@ -52,9 +54,10 @@ describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout
         const { machine, shown, examined } = await look(home, join(home, "..", "data"), { providers: [codex] });
         expectNobodyLost(home, new Set([...machine.forest.agents.values()].flatMap((a) => [a.sessionId, a.agentId ?? ""])));
         const calls = shown.reduce((sum, tree) => sum + tree.usage.subtree.calls, 0);
-        // Out of order, a fork's own part cannot be told from what it inherited.
-        if (mutation.name !== "lines in any order") expect(calls, `calls in ${home}`).toBeLessThanOrEqual(callsIn(recorded));
-        if (mutation.loses && spoilt.some((path) => statSync(join(home, path)).size > 0)) expect(examined.problems).not.toEqual([]);
+        // Where a fork's totals go on from its parent's, its own part must be told from what it inherited, and the lines that tell may be lost.
+        const isSure = mutation.name !== "lines in any order" && !/fork|any-v2/.test(recorded.name);
+        if (isSure) expect(calls, `calls in ${home}`).toBeLessThanOrEqual(callsIn(recorded));
+        if (RUINS.has(mutation.name) && spoilt.some((path) => statSync(join(home, path)).size > 0)) expect(examined.problems).not.toEqual([]);
         rmSync(join(home, ".."), { recursive: true });
       }
     },
