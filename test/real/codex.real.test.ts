@@ -47,6 +47,7 @@ describe.each(SETUPS)("Codex $name", (setup) => {
     const { model, sandbox } = await stage(setup, scenario.scripts);
     await play(scenario, sandbox, model);
     const truth = truthOf(model.exchanges, scenario.endings ?? {});
+    expect(Math.min(...truth.map(({ agents }) => agents.length)), "every thread has agents").toBeGreaterThan(1);
     // No child is a thread of its own, and nobody else is there.
     expect((await threads(sandbox.home)).sort()).toEqual(truth.map(({ root }) => root).sort());
     for (const thread of truth) expect(differences(thread, await tree(thread.root, sandbox.home))).toEqual([]);

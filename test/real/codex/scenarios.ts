@@ -81,6 +81,8 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: "an agent that fails at once, and one that fails later",
+    // 0.107.0 ends as a whole when an agent of it fails.
+    only: ({ version }) => version !== "0.107.0",
     scripts: { main: [...one("a"), ...one("b"), { text: "Saw it." }], a: [{ error: 400 }], b: [(asked) => shell(asked, "exit 3"), { error: 400 }] },
     endings: { a: "errored", b: "errored" },
   },

@@ -37,13 +37,17 @@ export function replyOf(scripts: Scripts, script: string | null, step: number, a
   return "blocks" in said || "error" in said || "hang" in said ? said : { blocks: [said] };
 }
 
+/** Since 0.133 a model has to search for these before it sees them; whoever knows their names need not. */
+const DEFERRED = new Set(["spawn_agent", "wait_agent"]);
+
 /** Where a tool is: versions put the same tools into other namespaces, or hand them in with the first message. */
 export function findTool({ tools = [], input }: ResponsesRequest, name: string): { namespace: string | null } | null {
   const offered = [...tools, ...input.flatMap((item) => item.tools ?? [])];
   const within = (list: readonly Tool[]) => list.some((tool) => tool.name === name);
   if (within(offered.filter((tool) => tool.type !== "namespace"))) return { namespace: null };
   const found = offered.find((tool) => tool.type === "namespace" && within(tool.tools ?? []));
-  return found === undefined ? null : { namespace: found.name === "functions" ? null : (found.name ?? null) };
+  if (found !== undefined) return { namespace: found.name === "functions" ? null : (found.name ?? null) };
+  return offered.some((tool) => tool.type === "tool_search") && DEFERRED.has(name) ? { namespace: "multi_agent_v1" } : null;
 }
 
 /** What the calls of a tool gave back so far, where it is JSON. */
