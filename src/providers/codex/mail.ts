@@ -19,7 +19,7 @@ export interface Notification {
   readonly status: unknown;
 }
 
-const HEAD = /^Message Type: (\w+)\nTask name: [^\n]*\nSender: [^\n]*\nPayload:\n?/;
+const HEAD = /^Message Type: (\w+)\nTask name: [^\n]*\nSender: [^\n]*\nPayload:\n*/;
 const NOTIFICATION = /<subagent_notification>\s*([\s\S]*?)\s*<\/subagent_notification>/g;
 
 /** Since 0.143 an `agent_message`; 0.140 a line of its own; up to 0.135 a message of the assistant whose text is JSON. */
