@@ -1,7 +1,10 @@
+import { join } from "node:path";
+import type { AgentKey } from "../core/ids.ts";
 import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
+import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
-import { positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
@@ -18,13 +21,17 @@ export interface SyncOptions {
 export interface Looked {
   readonly files: ReadonlyMap<string, Found | null>;
   readonly rootOf: (path: string) => RootSeen | undefined;
-  /** Whether a file is there that goes by this name, at whatever place. */
-  readonly isThere: (provider: string, called: string) => boolean;
+}
+
+export interface Synced {
+  readonly changed: readonly string[];
+  /** Those that the changed files speak of. */
+  readonly threads: ReadonlySet<AgentKey>;
 }
 
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
-export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
-  const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
+export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<Synced> {
+  const changed = [...looked.files.values()].filter((found) => found !== null && !isUnchanged(known.get(found.path), found)).filter((found) => found !== null);
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
   const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
@@ -41,34 +48,34 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
     done += 1;
     options.onProgress?.(done, changed.length);
   }
-  for (const batch of vanished(looked, known)) writer.add(batch);
+  for (const batch of vanished(store, looked, known)) writer.add(batch);
   writer.flush();
-  for (const batch of movedHere(store, looked, arrived)) writer.add(batch);
+  for (const batch of movedHere(store, arrived)) writer.add(batch);
   writer.flush();
-  return changed.map((found) => found.path);
+  return { changed: changed.map((found) => found.path), threads: writer.threads };
 }
 
-function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
-  return state !== undefined && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
+export function isUnchanged(state: FileState | null | undefined, { stamp }: Found): boolean {
+  return state != null && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
   if (found.stream.shape === "document") {
-    writer.add(await readDocument(found, before, counts));
+    writer.add(readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && found.stream.packed === undefined && (await isAppended(found, before, counts));
+  const goesOn = before !== null && found.stream.packed === undefined && isAppended(found, before, counts);
   await readTranscript(found, before, goesOn, writer, counts);
 }
 
 /** The same file, at least as long, and what was read last still stands where it stood. */
-async function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): Promise<boolean> {
+function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): boolean {
   if (before.identity !== stamp.identity || stamp.size < before.offset) return false;
-  return (await tailBefore(path, before.offset, counts)) === before.tail;
+  return tailBefore(path, before.offset, counts) === before.tail;
 }
 
-async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
-  const bytes = await readWhole(found.path, counts);
+function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
+  const bytes = readWhole(found.path, counts);
   const { observations, problems } = found.stream.open({ ...asSource(found), bytes: bytes.length }).push(bytes, 0);
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
   return { before, after, observations, problems, texts: [] };
@@ -82,9 +89,10 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   let observations: Observation[] = [];
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
-  const hand = async () => {
-    const tail = packed === undefined ? await tailBefore(found.path, state.offset, counts) : "";
-    state = { ...state, parser: parser.save(), tail };
+  let position: LinePosition = { offset: state.offset, lines: state.lines };
+  const hand = () => {
+    const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
+    state = { ...state, ...position, parser: parser.save(), tail };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
@@ -102,14 +110,14 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         if (findings.observations.length > 0)
           for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, { line: line.number, offset: line.offset }));
       } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
-      state = { ...state, ...positionAfter(line) };
+      position = positionAfter(line);
     }
-    if (state.offset - handed >= BATCH_BYTES) {
-      handed = state.offset;
-      await hand();
+    if (position.offset - handed >= BATCH_BYTES) {
+      handed = position.offset;
+      hand();
     }
   }
-  await hand();
+  hand();
 }
 
 /** What is packed will never be finished. */
@@ -119,27 +127,29 @@ const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes", unfi
  * Files that are gone stay known, and so does what they said, unless it held only while they were there, or we kept them ourselves (then somebody meant it),
  * or they were only moved and say it elsewhere.
  */
-function* vanished({ files, rootOf, isThere }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+  // One that is looked at now may be gone as well.
+  const isThere = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
   for (const [path, found] of files) {
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
-    const stream = streamOf(state, root);
-    const isTakenBack = stream?.fleeting === true || root?.imported === true || (stream?.called !== undefined && isThere(state.provider, stream.called));
+    const stream = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"));
+    const isTakenBack = stream?.fleeting === true || root?.imported === true || othersOf(stream, state.root).some(isThere);
     yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }
 }
 
-/** A file that turns up under a name of one that is gone is that one. */
-function* movedHere(store: Store, { rootOf }: Looked, arrived: readonly Found[]): Generator<FileBatch> {
-  const names = new Set(arrived.flatMap(({ provider, stream }) => (stream.called === undefined ? [] : [`${provider.name} ${stream.called}`])));
-  if (names.size === 0) return;
-  for (const state of store.files().values()) {
-    if (!state.gone || state.parser === null) continue;
-    const called = streamOf(state, rootOf(state.root))?.called;
-    if (called !== undefined && names.has(`${state.provider} ${called}`)) yield takenBack(state);
-  }
+/** A file that turns up where one that is gone may have gone to is that one. */
+function* movedHere(store: Store, arrived: readonly Found[]): Generator<FileBatch> {
+  for (const { stream, root } of arrived)
+    for (const path of othersOf(stream, root)) {
+      const state = store.file(path);
+      if (state?.gone === true && state.parser !== null) yield takenBack(state);
+    }
 }
+
+const othersOf = (stream: Stream | null | undefined, root: string) => (stream?.elsewhere ?? []).map((path) => join(root, path));
 
 const GONE = { gone: true, size: 0, offset: 0 } as const;
 
@@ -151,8 +161,6 @@ const takenBack = (state: FileState): FileBatch => ({
   problems: [],
   texts: [],
 });
-
-const streamOf = ({ path, root: below }: FileState, root: RootSeen | undefined) => root?.provider.stream(path.slice(below.length + 1).replaceAll("\\", "/"));
 
 /** A last line without its end may be complete all the same: editors and copies cut the final newline. */
 export function isWholeJson(line: Uint8Array): boolean {

@@ -69,8 +69,8 @@ export interface FileStream extends Readable {
   readonly fleeting?: true;
   /** Its lines are packed so. Such a file is cold: it is not appended to, and read as a whole when it changes. */
   readonly packed?: "zstd";
-  /** What it is called wherever it lies. One that is gone was moved, packed or unpacked if another of that name is there, and only that one speaks then. */
-  readonly called?: string;
+  /** Where else below the root the same file may lie: moved away, packed, unpacked. If it is gone here and there is one there, that one speaks instead. */
+  readonly elsewhere?: readonly string[];
 }
 
 /**
@@ -81,7 +81,7 @@ export interface DatabaseStream extends Readable {
   readonly shape: "database";
   readonly fleeting?: never;
   readonly packed?: never;
-  readonly called?: never;
+  readonly elsewhere?: never;
   /** How to read a database that looks like this; a sentence for people where nobody knows. */
   plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
 }

@@ -1,6 +1,6 @@
 import type { Provider } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
-import { locate } from "./locate.ts";
+import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
@@ -25,7 +25,7 @@ export const codex: Provider = {
     if (found.is === "lock") return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
     return {
       shape: "lines",
-      called: found.name,
+      elsewhere: placesOf(found).filter((place) => place !== path),
       ...(found.packed ? { packed: "zstd" as const } : {}),
       open: (file, saved) => new Rollout(found, file, saved),
     };

@@ -20,3 +20,10 @@ export function locate(path: string): CodexFile | null {
   const [, locked] = LOCK.exec(path) ?? [];
   return locked === undefined ? null : { is: "lock", thread: locked.toLowerCase() };
 }
+
+/** Where a rollout may lie: in the folder of the day it is called after, or archived; and packed, or not. */
+export function placesOf({ name }: Extract<CodexFile, { is: "rollout" }>): readonly string[] {
+  const [, year, month, day] = /^rollout-(\d{4})-(\d{2})-(\d{2})T/.exec(name) ?? [];
+  const folders = [...(day === undefined ? [] : [`sessions/${year}/${month}/${day}`]), "archived_sessions"];
+  return folders.flatMap((folder) => [`${folder}/${name}.jsonl`, `${folder}/${name}.jsonl.zst`]);
+}

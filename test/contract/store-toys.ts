@@ -1,4 +1,4 @@
-/** Made-up files, facts and rows for the suite that every store passes. */
+/** Small files, facts and rows to try stores with. */
 import type { AgentRecord } from "../../src/core/agent.ts";
 import { type AgentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { Fact, Observation } from "../../src/core/observation.ts";
