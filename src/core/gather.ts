@@ -7,6 +7,7 @@ import { largestTokens, type Tokens } from "./usage.ts";
 /** One response of a model, however many rows it was written in. */
 export interface ModelCall {
   readonly response: RecordKey;
+  readonly rows: RecordKey | null;
   readonly at: number | null;
   readonly model: string;
   readonly tokens: Tokens;
@@ -30,6 +31,9 @@ export interface GatheredAgent {
   readonly cwd: string | null;
   readonly branch: string | null;
   readonly background: boolean | null;
+  readonly path: string | null;
+  /** As its own records say it; records that were copied tell it as well. */
+  readonly saysForkedFrom: AgentKey | null;
   readonly marksProcess: boolean;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
@@ -69,6 +73,7 @@ export function gatherAgents(
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
+        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
         break;
       case "thread-titled": {
         const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
@@ -99,6 +104,7 @@ export function gatherAgents(
       case "process-seen":
       case "call-aliased":
       case "call-offers":
+      case "call-refused":
       case "file-refused":
         break;
       default:
@@ -134,6 +140,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     cwd: firstOf("cwd"),
     branch: firstOf("branch"),
     background: firstOf("background"),
+    path: firstOf("path"),
+    saysForkedFrom: firstOf("forkedFrom"),
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
     warnings: [
@@ -147,7 +155,10 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     records: records.length,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
-    own: standing === undefined || standing.stands === null ? null : { at: standing.at, stands: standing.stands, certain: standing.certain },
+    own:
+      standing === undefined || standing.stands === null
+        ? null
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -169,7 +180,15 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
     return [
-      { response: first.response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted: isCounted(tokens, chars, end), end },
+      {
+        response: first.response,
+        rows: list.find((r) => r.rows !== undefined)?.rows ?? null,
+        at: first.at,
+        model: list.find((r) => r.model !== "")?.model ?? "",
+        tokens,
+        counted: isCounted(tokens, chars, end),
+        end,
+      },
     ];
   });
 }

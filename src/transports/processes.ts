@@ -1,10 +1,14 @@
 import { readFileSync, readlinkSync } from "node:fs";
-import type { ProcessMark } from "../core/observation.ts";
+import type { PidMark, ProcessMark } from "../core/observation.ts";
+import { lockLiveness } from "./locks.ts";
 
 const LINUX_TICKS_PER_SECOND = 100;
 
-/** Is the process there, and is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
-export function processLiveness(mark: ProcessMark): "alive" | "gone" | "unknown" {
+/** Is the process there that left the mark? */
+export const processLiveness = (mark: ProcessMark): "alive" | "gone" | "unknown" => ("lock" in mark ? lockLiveness(mark.lock) : pidLiveness(mark));
+
+/** Is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
+function pidLiveness(mark: PidMark): "alive" | "gone" | "unknown" {
   if (!isOurDomain(mark.domain)) return "unknown";
   // To a signal, 0 and below mean whole groups of processes.
   if (!Number.isInteger(mark.pid) || mark.pid <= 0) return "gone";

@@ -46,6 +46,7 @@ function summary(tree: AgentTree): string[] {
     ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${oneLine(tree.statusReason)}`),
     ...line("Activity", tree.activity),
     ...line("Task", tree.description === null ? null : oneLine(tree.description)),
+    ...line("Name", tree.name),
     ...line("Type", tree.type),
     ...line("Model", tree.model.join(", ")),
     ...line("Parent", tree.parent),
@@ -54,6 +55,7 @@ function summary(tree: AgentTree): string[] {
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
+    ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
     ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),
     ...tree.records.map((r) => `- Transcript: \`${r.path}\``),
   ];
