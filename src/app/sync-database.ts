@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Observation } from "../core/observation.ts";
+import type { Problem } from "../core/problem.ts";
 import type { DatabasePlan, DatabaseStream, Mark } from "../core/provider.ts";
 import type { FileState, SaidText, Store } from "../core/store.ts";
 import { loadSqlite } from "../stores/sqlite/load.ts";
@@ -48,6 +49,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
   try {
     const plan = found.stream.plan(db.schema());
     if ("unknown" in plan) return options.onUnreadable({ code: "database-unknown", where: found.path, detail: plan.unknown });
+    const unread: Problem[] = plan.unread === undefined ? [] : [{ code: "database-unknown", where: found.path, detail: plan.unread }];
     const memory = memoryIn(before);
     const { due, now, gone } = db.moment(() => whatIsDue(db, plan, found, memory, before, store));
     const open = new Set(memory.open);
@@ -72,8 +74,8 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     const whole: Memory = { mark: now, open: [...open] };
     // Two writes may bear the same time: one that came after our look would then pass unnoticed.
     const modifiedMs = Date.now() - found.stamp.modifiedMs < CLOCK_TICK_MS ? 0 : found.stamp.modifiedMs;
-    const after = { ...fresh(found, null), modifiedMs, generation: before?.generation ?? 0, offset: (before?.offset ?? 0) + 1, parser: whole };
-    writer.add({ before, after, observations: [], problems: [], texts: [] });
+    const after = { ...fresh(found, null), modifiedMs, generation: (before?.generation ?? -1) + 1, offset: (before?.offset ?? 0) + 1, parser: whole };
+    writer.add({ before, after, observations: [], problems: unread, texts: [] });
   } catch (error) {
     trouble(error, found.path);
   } finally {

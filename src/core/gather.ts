@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
-import { type AgentDescribed, byTime, type Observation, type ObservationOf } from "./observation.ts";
+import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
@@ -14,6 +14,15 @@ export interface ModelCall {
   readonly counted: boolean;
   /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
   readonly end: "finished" | "cut" | "unknown";
+  /** What the product itself says it cost. */
+  readonly statedUsd: number | null;
+}
+
+export interface PendingCall {
+  readonly name: string;
+  readonly spawns: boolean;
+  /** What has to come before it begins. */
+  readonly waitsFor: string | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -30,6 +39,7 @@ export interface GatheredAgent {
   readonly cwd: string | null;
   readonly branch: string | null;
   readonly background: boolean | null;
+  readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
@@ -38,7 +48,7 @@ export interface GatheredAgent {
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
-  readonly pending: readonly { readonly name: string; readonly spawns: boolean }[];
+  readonly pending: readonly PendingCall[];
   readonly messages: number;
   readonly toolCalls: number;
   readonly toolErrors: number;
@@ -134,6 +144,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     cwd: firstOf("cwd"),
     branch: firstOf("branch"),
     background: firstOf("background"),
+    tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
     warnings: [
@@ -168,8 +179,17 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
+    const stated = list.flatMap((row) => row.costUsd ?? []);
     return [
-      { response: first.response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted: isCounted(tokens, chars, end), end },
+      {
+        response: first.response,
+        at: first.at,
+        model: list.find((r) => r.model !== "")?.model ?? "",
+        tokens,
+        counted: isCounted(tokens, chars, end),
+        end,
+        statedUsd: stated.length === 0 ? null : Math.max(...stated),
+      },
     ];
   });
 }
@@ -183,13 +203,15 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
 }
 
 /** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
-function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>) {
+function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
   const response = last.keys.at(-1);
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
   const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
-  const open = new Map(calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call) }]));
+  const open = new Map(
+    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null }]),
+  );
   return [...open.values()];
 }
 

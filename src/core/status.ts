@@ -39,6 +39,7 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
+  if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);
   if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + GRACE_MS) {
     // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.
     if (end.state === "completed" && q.own.stands === "failed")

@@ -1,5 +1,6 @@
 import type { Provider } from "../core/provider.ts";
 import { claude } from "./claude/index.ts";
+import { opencode } from "./opencode/index.ts";
 
 /** The only list of providers. */
-export const PROVIDERS: readonly Provider[] = [claude];
+export const PROVIDERS: readonly Provider[] = [claude, opencode];
