@@ -87,7 +87,7 @@ function cleanEnvironment(home: string, temp: string, modelUrl: string): Record<
   };
 }
 
-function untilEnd(child: ChildProcess): Promise<Ended> {
+export function untilEnd(child: ChildProcess, name = "claude"): Promise<Ended> {
   let stderr = "";
   child.stderr?.on("data", (data) => {
     stderr += data;
@@ -103,13 +103,13 @@ function untilEnd(child: ChildProcess): Promise<Ended> {
       clearTimeout(timer);
       // Ends what it left behind in its group.
       signalGroup(child, "SIGKILL");
-      if (late) reject(new Error(`claude did not end within ${RUN_TIMEOUT_MS} ms: ${stderr.slice(-2000)}`));
+      if (late) reject(new Error(`${name} did not end within ${RUN_TIMEOUT_MS} ms: ${stderr.slice(-2000)}`));
       else resolve({ code, signal, stderr });
     });
   });
 }
 
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);

@@ -2,7 +2,7 @@ import type { EventDraft } from "../../core/event.ts";
 import type { RecordKey } from "../../core/ids.ts";
 import { asList, asNumber, asObject, asText, asWords } from "../../core/json.ts";
 import * as key from "./keys.ts";
-import { copyKey, isCompaction, partCopyKey, responseOf } from "./message.ts";
+import { copyKey, isCompaction, partKey, responseOf } from "./message.ts";
 import { isDone, isSynthetic, type Message, type Part, textIn, toolOf } from "./shapes.ts";
 
 type Said = Pick<EventDraft, "kind" | "text" | "at"> & Partial<EventDraft>;
@@ -13,8 +13,9 @@ export function eventsOf(message: Message): EventDraft[] {
   const speaker = key.session(message.session);
   const response = message.role === "assistant" ? responseOf(message) : null;
   const whole = (said: Said): EventDraft => ({ speaker, keys, tool: null, response, ...said });
+  const of = (part: Part) => (said: Said) => whole({ ...said, keys: [partKey(part), ...keys] });
   const { created } = message;
-  const drafts = message.parts.flatMap((part) => (message.role === "user" ? askedIn(part, created) : doneIn(part, message)).map(whole));
+  const drafts = message.parts.flatMap((part) => (message.role === "user" ? askedIn(part, created) : doneIn(part, message)).map(of(part)));
   const error = asObject(message.info.error);
   if (error === null) return drafts;
   const words = asWords(asObject(error.data)?.message) ?? "";
@@ -26,7 +27,7 @@ export function eventsOf(message: Message): EventDraft[] {
 export function eventsOfPart(part: Part, session: string, response: RecordKey): EventDraft[] {
   const speaker = key.session(session);
   const said = part.start === null ? askedIn(part, null) : doneIn(part, null, session);
-  return said.map((one) => ({ speaker, keys: [partCopyKey(part)], tool: null, response: part.start === null ? null : response, ...one }));
+  return said.map((one) => ({ speaker, keys: [partKey(part)], tool: null, response: part.start === null ? null : response, ...one }));
 }
 
 function askedIn(part: Part, at: number | null): Said[] {

@@ -143,5 +143,8 @@ export function readLonePart(out: FindingsOf, part: Part, session: string): void
   else if (text.trim() !== "") out.add({ type: "agent-described", agent, prompt: text });
 }
 
+/** What a part is known by wherever it stands: in a file of its own, in a database, in a copy. Words of users have no times, so that only their id tells them apart. */
+export const partKey = (part: Part) => (part.start === null ? key.record(`part ${part.id}`) : partCopyKey(part));
+
 /** Copies of a part have the same times and the same words. */
 export const partCopyKey = (part: Part) => key.record([part.type, part.start, part.end, toolOf(part)?.callId ?? textIn(part).slice(0, 64)].join(" "));

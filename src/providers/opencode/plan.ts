@@ -89,7 +89,7 @@ function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan 
       mark: { sql: markSql(events), values: [] },
       changed: (since, now) => changedSql(since, now, events),
       lost: (since) => ({
-        sql: "SELECT NOT EXISTS (SELECT 1 FROM session WHERE rowid = ?1 AND id = ?2) OR (SELECT count(*) FROM session WHERE rowid <= ?1) < ?3 AS lost",
+        sql: "SELECT NOT EXISTS (SELECT 1 FROM session WHERE rowid = ?1 AND id = ?2) OR (SELECT count(*) FROM session WHERE +rowid <= ?1) < ?3 AS lost",
         values: [since.session ?? 0, since.sessionId ?? "", since.sessions ?? 0],
       }),
       isOpen: (saved) => !events && cursorIn(saved)?.open === true,
@@ -116,7 +116,8 @@ function changedSql(since: Mark, now: Mark, events: boolean): Query | null {
   const grew = (what: string) => Number(now[what] ?? 0) - Number(since[what] ?? 0);
   if (grew("event") > MANY_EVENTS || grew("message") + grew("part") > MANY_ROWS) return null;
   const after = (table: string, column: string, what: string) => ({
-    sql: `SELECT ${column} AS object FROM ${table} WHERE rowid > ?`,
+    // By the row number and nothing else: SQLite would rather go through a whole index that happens to be sorted.
+    sql: `SELECT ${column} AS object FROM ${table} NOT INDEXED WHERE rowid > ?`,
     values: [Number(since[what] ?? 0)],
   });
   const asked = [
@@ -125,9 +126,9 @@ function changedSql(since: Mark, now: Mark, events: boolean): Query | null {
     after("session", "id", "session"),
     ...(events ? [after("event", "aggregate_id", "event")] : []),
     // Without a log of events a new title shows only here.
-    ...(now.event === null ? [{ sql: "SELECT id AS object FROM session WHERE time_updated > ?", values: [Number(since.updated ?? 0)] }] : []),
+    ...(now.event === null ? [{ sql: "SELECT id AS object FROM session NOT INDEXED WHERE time_updated > ?", values: [Number(since.updated ?? 0)] }] : []),
   ];
-  return { sql: asked.map((query) => query.sql).join(" UNION "), values: asked.flatMap((query) => query.values) };
+  return { sql: asked.map((query) => query.sql).join(" UNION ALL "), values: asked.flatMap((query) => query.values) };
 }
 
 function extentSql(session: string, known: Extent | null): Query {
@@ -160,10 +161,10 @@ function recordSql(columns: readonly string[], wanted: string): string {
     extent AS MATERIALIZED (SELECT ${extent} AS of)
     SELECT "row", position, json_object('updated', k.updated, 'session', json_object('id', s.id, 'parentID', s.parent_id, 'title', s.title, 'version', s.version,
         'directory', s.directory, 'agent', ${column("agent")}, 'permission', ${column("permission")}, 'time', json_object('created', s.time_created))) AS record
-    FROM known k JOIN session s ON s.id = ?1 WHERE position = 0 AND ${wanted}
+    FROM known k CROSS JOIN session s ON s.id = ?1 WHERE position = 0 AND ${wanted}
     UNION ALL
     SELECT "row", position, '{"updated":' || k.updated || ',"size":' || k.size || ',"extent":' || extent.of || ',"id":' || json_quote(m.id)
         || ',"sessionID":' || json_quote(m.session_id) || ',"info":' || ${json("m.data")}
         || ',"parts":[' || coalesce(${ofMessage(`group_concat(${part}, ',' ORDER BY p.rowid)`)}, '') || ']}'
-    FROM known k JOIN message m ON m.rowid = k.position JOIN extent WHERE position > 0 AND ${wanted}`;
+    FROM known k CROSS JOIN message m ON m.rowid = k.position CROSS JOIN extent WHERE position > 0 AND ${wanted}`;
 }
