@@ -66,13 +66,15 @@ export interface Projection {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly roots: readonly RootRow[];
   readonly agents: readonly AgentRow[];
-  /** By the root of the tree that spent it. */
+  /** By the thread that the root of the tree is kept with. */
   readonly spent: ReadonlyMap<AgentKey, readonly SpentRow[]>;
   readonly problems: readonly Problem[];
 }
 
 export interface RootRow {
   readonly key: AgentKey;
+  /** The thread it is kept with, one below it, where no record of its own thread is known; only told to the store. */
+  readonly keptWith?: AgentKey;
   readonly provider: string;
   readonly cwd: string | null;
   /** Epoch milliseconds of the last sign of life in the whole tree. */
@@ -87,6 +89,8 @@ export interface RootRow {
 /** Enough to find an agent by any of its names. */
 export interface AgentRow {
   readonly key: AgentKey;
+  /** As of a root. */
+  readonly keptWith?: AgentKey;
   readonly uri: string;
   /** The provider's own id of the thread it stands under, and of itself. */
   readonly sessionId: string;
@@ -133,7 +137,7 @@ export interface Store {
   stale(): readonly AgentKey[];
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
-  /** The threads joined to these by records or names in common, directly or through others; these included. */
+  /** The threads joined to these by records or names in common, directly or through others; these included, also where they are only named by others. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;

@@ -190,7 +190,11 @@ class SqliteStore implements Store {
            JOIN thread other ON other.id = theirs.thread
          WHERE t.owner = ? AND t.key = ?`,
       ).all(OWNER, thread);
-      for (const row of rows) found.add(row.key as AgentKey);
+      const naming = this.#sql("SELECT other.key FROM cross_key c JOIN thread other ON other.id = c.thread WHERE c.hash = ? AND other.owner = ?").all(
+        hash(thread),
+        OWNER,
+      );
+      for (const row of [...rows, ...naming]) found.add(row.key as AgentKey);
     }
     return [...found];
   }
@@ -240,7 +244,7 @@ class SqliteStore implements Store {
       }
       for (const r of roots)
         this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
-          idOf(r.key),
+          idOf(r.keptWith ?? r.key),
           r.key,
           r.provider,
           r.cwd,
@@ -250,7 +254,13 @@ class SqliteStore implements Store {
           JSON.stringify(r.record),
         );
       for (const a of agents)
-        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(
+          idOf(a.keptWith ?? a.key),
+          a.key,
+          a.uri,
+          a.sessionId,
+          a.agentId,
+        );
       for (const [root, rows] of spent)
         for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
       const [first] = ids.values();
@@ -297,7 +307,13 @@ class SqliteStore implements Store {
       `SELECT key, uri, session_id, agent_id FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
     return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
       .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
-      .map((row) => ({ key: row.key as AgentKey, uri: row.uri as string, sessionId: row.session_id as string, agentId: row.agent_id as string | null }));
+      .map((row) => ({
+        key: row.key as AgentKey,
+        thread: row.thread as AgentKey,
+        uri: row.uri as string,
+        sessionId: row.session_id as string,
+        agentId: row.agent_id as string | null,
+      }));
   }
 
   problems(examples: number): readonly ProblemCount[] {
