@@ -30,7 +30,7 @@ const TELLING = {
     "v2.1.50",
     "v2.1.220",
   ],
-  opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "sigkill", "subtask", "v1.0.185-tree"],
+  opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "subtask", "v1.0.185-tree"],
 } as const;
 
 const cases = Object.entries(TELLING).flatMap(([provider, names]) => names.map((name) => ({ provider, name })));
