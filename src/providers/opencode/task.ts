@@ -13,7 +13,7 @@ export function isSpawn(tool: ToolPart): boolean {
 
 /**
  * A call that makes a child or sets one to work again. What it says of the child's end is not to be trusted: a child in the background is `completed` at once,
- * a failed one is `completed` before 1.18.30 or so, and a killed one is `running` for ever. So the child's own records come first.
+ * a failed one is `completed` up to 1.18.18 or so, and a killed one is `running` for ever. So the child's own records come first.
  */
 export function readTask(out: FindingsOf, part: Part, tool: ToolPart, session: string): void {
   const metadata = tool.metadata ?? {};

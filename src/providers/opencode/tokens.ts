@@ -2,7 +2,7 @@ import { asCount, asNumber, asObject, type JsonObject } from "../../core/json.ts
 import type { Tokens } from "../../core/usage.ts";
 
 /**
- * Input excludes what came from a cache. Output excludes reasoning in present versions and includes it in old ones (up to 1.2.27 at least);
+ * Input excludes what came from a cache. Output excludes reasoning from 1.14.41 on and includes it up to 1.3.0;
  * the total, where there is one, tells which.
  */
 export function tokensOf(value: unknown): Tokens {
