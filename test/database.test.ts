@@ -247,6 +247,8 @@ describe("a database that cannot be read is told, and the rest is shown", () => 
   it("though it is one in the old manner, without a log", async () => {
     product.db.exec("PRAGMA journal_mode = DELETE");
     product.close();
+    // What was written a moment ago is looked at once more.
+    await new Promise((resolve) => setTimeout(resolve, 50));
     expect(Object.keys(answers(await refreshed())).length).toBe(FEW + 1);
     const writer = new DatabaseSync(path);
     writer.exec("BEGIN EXCLUSIVE; UPDATE said SET text = 'x', at = 9999 WHERE thing = 'thing1'");

@@ -1,3 +1,4 @@
+import { type AgentKey, threadOf } from "../core/ids.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, Store } from "../core/store.ts";
 import type { Found } from "./discover.ts";
@@ -6,14 +7,15 @@ import type { Found } from "./discover.ts";
 export const BATCH_BYTES = 8 << 20;
 const BATCH_FILES = 256;
 
-/** Called after every write, with the file that is being read: what is complete by now can be worked out while it is at hand. */
-export type OnWritten = ((reading: string | null) => void) | undefined;
+/** Called after every write, with the file that is being read and the threads told of so far: what is complete can be worked out while it is at hand. */
+export type OnWritten = ((reading: string, threads: ReadonlySet<AgentKey>) => void) | undefined;
 
 /** Collects batches and writes them together. */
 export class Writer {
   readonly #store: Store;
   #waiting: FileBatch[] = [];
   #bytes = 0;
+  readonly threads = new Set<AgentKey>();
   readonly #onWritten: OnWritten;
 
   constructor(store: Store, onWritten: OnWritten) {
@@ -23,10 +25,11 @@ export class Writer {
 
   add(batch: FileBatch): void {
     this.#waiting.push(batch);
+    for (const speaker of new Set(batch.observations.map((o) => o.speaker))) this.threads.add(threadOf(speaker));
     this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
     if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
     this.flush();
-    this.#onWritten?.(batch.after.path);
+    this.#onWritten?.(batch.after.path, this.threads);
   }
 
   flush(): void {

@@ -1,7 +1,9 @@
 import { existsSync, lstatSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { hash } from "../core/hash.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
+import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, walk } from "../transports/files.ts";
@@ -34,24 +36,36 @@ export interface RootSeen {
   readonly bytes: number;
 }
 
+/** A folder as it lies there now. */
+export interface FolderSeen {
+  readonly key: FolderKey;
+  /** Of all files in it that concern us; another one means that something changed. Null where nothing is to be remembered of it. */
+  readonly seal: number | null;
+  readonly files: readonly Found[];
+}
+
 export interface Discovery {
   readonly roots: readonly RootSeen[];
-  readonly files: ReadonlyMap<string, Found>;
+  /** Those that are not as they were when all of their files had been read, and those that are gone. */
+  readonly changed: readonly FolderSeen[];
   readonly problems: readonly Problem[];
 }
 
 /** Folders to look in instead of those that the environment names, by provider. */
 export type OtherRoots = ReadonlyMap<string, readonly string[]>;
 
-/** Walks all providers' folders and looks at every file of theirs, without opening any. */
-export async function discover(env: Env, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
-  const files = new Map<string, Found>();
+/**
+ * Walks all providers' folders and looks at every file of theirs, without opening any.
+ * `sealed` are the folders whose files have all been read, with their seals: where these still hold, nothing more is said of them.
+ */
+export async function discover(env: Env, sealed: Seals, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
   const roots: RootSeen[] = [];
+  const changed: FolderSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
+  const left = new Set(sealed.keys());
   for (const { provider, root, imported } of rootsOf(env, providers, others)) {
-    const mine: Found[] = [];
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
@@ -60,19 +74,43 @@ export async function discover(env: Env, providers: readonly Provider[] = PROVID
       if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (provider.stream(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
-    const take = async (full: string, path: string) => {
+    const look = (full: string, path: string): Found | null => {
       const stream = provider.stream(path);
-      if (stream === null) return isLogAlone(full, path, provider) ? void problems.push(aloneAt(full)) : undefined;
-      const stamp = await stampFor(stream, full).catch((error: Error) => unreadable(full, error));
-      if (typeof stamp === "object") mine.push({ provider, stream, root, path: full, stamp, imported });
+      if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
+      if (stream === null) return null;
+      try {
+        return { provider, stream, root, path: full, stamp: stampFor(stream, full), imported };
+      } catch (error) {
+        unreadable(full, error as Error);
+        return null;
+      }
     };
-    if (isFile) await take(root, basename(root));
-    for await (const path of walk(root, folders, unreadable, other)) await take(join(root, path), path);
-    for (const found of mine) files.set(found.path, found);
-    const bytes = mine.reduce((sum, f) => sum + f.stamp.size, 0);
-    roots.push({ provider, path: root, imported, exists: existsSync(root), folders, files: mine.length, bytes });
+    let [files, bytes] = [0, 0];
+    const take = (key: FolderKey, mine: readonly Found[], seal: number | null) => {
+      files += mine.length;
+      bytes += mine.reduce((sum, found) => sum + found.stamp.size, 0);
+      left.delete(key);
+      if (seal === null || sealed.get(key) !== seal) changed.push({ key, seal, files: mine });
+    };
+    if (isFile) take(folderKey(provider.name, root), notNull([look(root, basename(root))]), null);
+    for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
+      const mine = notNull(paths.map((path) => look(join(root, path), path)));
+      const key = folderKey(provider.name, join(root, folder));
+      if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
+    }
+    roots.push({ provider, path: root, imported, exists: existsSync(root), folders, files, bytes });
   }
-  return { roots, files, problems };
+  // Of those that are gone, the ones that would have been looked at.
+  const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
+  for (const key of left) if (isBelow(key)) changed.push({ key, seal: null, files: [] });
+  return { roots, changed, problems };
+}
+
+const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
+
+/** Changes as soon as any of the files does, or one comes or goes. */
+function sealOf(files: readonly Found[]): number {
+  return hash(files.map(({ path, stamp }) => `${path}\n${stamp.identity} ${stamp.size} ${stamp.modifiedMs}`).join("\n"));
 }
 
 const stampFor = (stream: Stream, path: string) => (stream.shape === "database" ? databaseStamp(path) : stampOf(path));
@@ -86,14 +124,17 @@ const aloneAt = (path: string): Problem => ({ code: "log-without-database", wher
 export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
 /** One file, if it is there and some provider's. */
-export async function lookAt(path: string, roots: readonly RootSeen[]): Promise<Found | null> {
+export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, folders } of roots) {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
     const isLookedAt = (folder: string) => (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
     const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? provider.stream(inside) : null;
-    // It may be gone again already; that is what is being asked.
-    const stamp = stream === null ? null : await stampFor(stream, path).catch(() => null);
-    if (stream !== null && stamp !== null) return { provider, stream, root, path, stamp, imported };
+    if (stream === null) continue;
+    try {
+      return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
+    } catch {
+      // It may be gone again already; that is what is being asked.
+    }
   }
   return null;
 }

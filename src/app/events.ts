@@ -3,7 +3,7 @@ import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines, readWhole } from "../transports/files.ts";
+import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
@@ -85,8 +85,7 @@ export class EventReader {
   }
 
   async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
-    // It may be gone by now, or half written: then there is nothing to tell of it.
-    const document = await readWhole(path, noReads()).catch(() => null);
+    const document = readIfThere(path);
     for (const [number, draft] of (document === null ? [] : parser.events(document, 0)).entries()) {
       const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number };
       if (this.#isNewInRow(placed.id)) yield placed;

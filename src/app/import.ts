@@ -118,7 +118,8 @@ async function piecesBelow(folder: string, name: string, to: string): Promise<Pi
   const stop = (path: string, error: Error) => {
     throw new Failure("failed", `cannot read ${path}: ${error.message}`, [], error);
   };
-  for await (const path of walk(folder, [name], stop)) pieces.push({ from: join(folder, path), to: `${to}${path.slice(name.length)}` });
+  for await (const { paths } of walk(folder, [name], stop))
+    for (const path of paths) pieces.push({ from: join(folder, path), to: `${to}${path.slice(name.length)}` });
   return pieces;
 }
 

@@ -7,7 +7,7 @@ import { type Env, retinueHome } from "./home.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Counts up when parsers or facts change: an index made by another reader is made anew. */
-const READER = 2;
+const READER = 3;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {
@@ -15,23 +15,29 @@ function reader(): string {
   return `${version}/${READER}`;
 }
 
+export interface OpenedIndex {
+  readonly store: Store;
+  /** Other threads and processes that open the index see what is written into this one. */
+  readonly isShared: boolean;
+}
+
 /**
  * Opens the index, whatever state it is in: a corrupt one is set aside and made anew, one of another reader is made anew,
  * a newer one and one that cannot be written are left alone, and everything is read into memory instead. `talk` hears which.
  */
-export async function openIndex(env: Env, talk: (words: string) => void): Promise<Store> {
+export async function openIndex(env: Env, talk: (words: string) => void, keptFacts?: number): Promise<OpenedIndex> {
   const { openSqliteStore } = await import("../stores/sqlite/store.ts");
   const path = indexPath(env);
   try {
-    return await openSqliteStore(path, reader());
+    return { store: await openSqliteStore(path, reader(), keptFacts), isShared: true };
   } catch (error) {
     if (isCorrupt(error)) {
       const aside = setAside(path);
       talk(`the index was damaged (${(error as Error).message}); it is now ${aside} and a new one is made`);
-      return openSqliteStore(path, reader());
+      return { store: await openSqliteStore(path, reader(), keptFacts), isShared: true };
     }
     talk(`reading without the index: ${(error as Error).message}`);
-    return new MemoryStore();
+    return { store: new MemoryStore(), isShared: false };
   }
 }
 

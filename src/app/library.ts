@@ -8,15 +8,16 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
-import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
+import type { FileState, FolderKey, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { type Discovery, discover, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
+import type { Crew, FileToRead } from "./crew.ts";
+import { type Discovery, discover, type FolderSeen, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
-import { sync } from "./sync.ts";
+import { isUnchanged, sync } from "./sync.ts";
 
 export interface LibraryOptions {
   readonly env: Env;
@@ -29,6 +30,10 @@ export interface LibraryOptions {
   readonly staleAfterMs?: number;
   /** What else than records the results follow from, such as own prices, in words. Where it changes, everything is worked out anew; nothing is read again. */
   readonly basis?: string;
+  /** Reads along where there is much to read; only for a store that other threads can open too. */
+  readonly crew?: Crew;
+  /** One of several threads at the same work: works out only what it read itself. */
+  readonly isMember?: boolean;
   /** Told how far the reading is: files done, of how many. */
   readonly onProgress?: (done: number, all: number) => void;
 }
@@ -44,6 +49,8 @@ export interface ThreadFilter {
 }
 
 const PAGE = 200;
+/** Below this, starting other threads takes longer than reading. */
+const MUCH_BYTES = 32 << 20;
 const BLANKS = 64;
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
@@ -52,12 +59,16 @@ const RECENT_MS = 24 * 3_600_000;
 export class Library {
   readonly #options: LibraryOptions;
   readonly counts: ReadCounts = noReads();
-  #discovery: Discovery = { roots: [], files: new Map(), problems: [] };
+  #discovery: Discovery = { roots: [], changed: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
   #manual: readonly ManualLink[] = [];
 
   constructor(options: LibraryOptions) {
     this.#options = options;
+  }
+
+  get price(): Price {
+    return this.#options.price;
   }
 
   get store(): Store {
@@ -81,14 +92,12 @@ export class Library {
   /** Last lines that are still being written, or were never finished, and transcripts in which nothing stands yet. */
   unfinished(): readonly Problem[] {
     const problems: Problem[] = [];
-    for (const { path, stream, stamp } of this.#discovery.files.values()) {
-      if (stream.shape !== "lines") continue;
-      const state = this.store.file(path);
-      const read = state === null || state.gone ? null : state.offset;
-      if (stamp.size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
-      else if (state === null || read === null || read >= state.size) continue;
-      else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${state.lines + 1}`, detail: `${state.size - read} bytes` });
-      else if (read === 0) problems.push({ code: "file-empty", where: path, detail: `${state.size} bytes of blanks` });
+    for (const state of this.store.unfinished()) {
+      const { path, size, offset, lines } = state;
+      if (this.source(path)?.stream.shape !== "lines") continue;
+      if (size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
+      else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
+      else if (offset === 0) problems.push({ code: "file-empty", where: path, detail: `${size} bytes of blanks` });
     }
     return problems;
   }
@@ -100,11 +109,71 @@ export class Library {
   /** Reads what is new on disk and works out what follows from it. */
   async refresh(): Promise<void> {
     const { env, store, providers, roots } = this.#options;
-    this.#discovery = await discover(env, providers, roots);
-    const known = store.files();
-    const under = new Set(this.under);
-    const missing = [...known.values()].filter((f) => under.has(f.root) && !this.#discovery.files.has(f.within ?? f.path)).map((f) => [f.path, null] as const);
-    await this.#take(new Map([...this.#discovery.files, ...missing]), known);
+    const look = () => discover(env, store.seals(), providers, roots);
+    this.#discovery = await look();
+    // What was read together is known by now. What was seen before it is not kept meanwhile: that may be a lot.
+    if (await this.#readTogether()) this.#discovery = await look();
+    const { changed } = this.#discovery;
+    const looked = new Map<string, Found | null>();
+    const known = new Map<string, FileState>();
+    for (const { key, files } of changed) {
+      const states = this.#statesIn(key);
+      for (const found of files) {
+        const state = states.get(found.path);
+        states.delete(found.path);
+        if (isUnchanged(state, found)) continue;
+        looked.set(found.path, found);
+        if (state !== undefined) known.set(found.path, state);
+      }
+      for (const state of states.values()) this.#miss(state, looked, known);
+    }
+    await this.#take(looked, known);
+    const isRead = ({ key, files }: FolderSeen) => {
+      const states = this.#statesIn(key);
+      return files.every((found) => isUnchanged(states.get(found.path), found));
+    };
+    store.seal(new Map(changed.map((folder) => [folder.key, isRead(folder) ? folder.seal : null])));
+    this.#discovery = { ...this.#discovery, changed: [] };
+  }
+
+  #statesIn(folder: FolderKey): Map<string, FileState> {
+    return new Map(this.store.filesIn(folder).map((state) => [state.path, state]));
+  }
+
+  /** A file that is not there any more, with all that lay in it. */
+  #miss(state: FileState, looked: Map<string, Found | null>, known: Map<string, FileState>) {
+    for (const gone of [state, ...this.store.objectsIn(state.path)]) {
+      looked.set(gone.path, null);
+      known.set(gone.path, gone);
+    }
+  }
+
+  /** Looks at single files below these folders only, without a look around. */
+  lookBelow(roots: readonly RootSeen[]): void {
+    this.#discovery = { roots, changed: [], problems: [] };
+  }
+
+  /** What is left after it is read as usual. Says whether there was so much. */
+  async #readTogether(): Promise<boolean> {
+    const { crew, onProgress } = this.#options;
+    const files = crew === undefined ? [] : this.#unread();
+    if (crew === undefined || files.reduce((bytes, { size }) => bytes + size, 0) < MUCH_BYTES) return false;
+    this.#discovery = { ...this.#discovery, changed: [] };
+    this.#followBasis();
+    let done = 0;
+    const onFiles = (more: number) => {
+      done += more;
+      onProgress?.(done, files.length);
+    };
+    await crew.read({ files, roots: this.roots, counts: this.counts, onFiles });
+    return true;
+  }
+
+  #unread(): readonly FileToRead[] {
+    return this.#discovery.changed.flatMap(({ key, files }) => {
+      const states = this.#statesIn(key);
+      return files.filter((found) => !isUnchanged(states.get(found.path), found)).map(({ path, stamp }) => ({ path, size: stamp.size }));
+    });
   }
 
   /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
@@ -112,22 +181,14 @@ export class Library {
     const { store } = this.#options;
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
-    const files = new Map(this.#discovery.files);
     for (const path of new Set(paths.map(knownAs))) {
-      const found = await lookAt(path, this.roots);
-      looked.set(path, found);
+      const found = lookAt(path, this.roots);
       const state = store.file(path);
+      if (found === null && state !== null) this.#miss(state, looked, known);
+      if (found === null) continue;
+      looked.set(path, found);
       if (state !== null) known.set(path, state);
-      if (found !== null) files.set(path, found);
-      else if (files.delete(path)) {
-        const inside = [...store.files()].filter(([, object]) => object.within === path);
-        for (const [object, its] of inside) {
-          looked.set(object, null);
-          known.set(object, its);
-        }
-      }
     }
-    this.#discovery = { ...this.#discovery, files };
     return this.#take(looked, known);
   }
 
@@ -135,33 +196,42 @@ export class Library {
   grown: readonly string[] = [];
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
-    const { env, store, onProgress, price } = this.#options;
+    const { env, store, onProgress, price, isMember = false } = this.#options;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     this.#manual = await manualLinks(env);
     this.#followBasis();
     const told = new Set<AgentKey>();
     const project = (later?: (thread: AgentKey) => boolean) => {
-      for (const thread of projectStale(store, this.#context(), price, undefined, later)) told.add(thread);
+      for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
     };
     for (const [where] of this.#unreadable)
       if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
-    this.grown = await sync(store, { files, rootOf }, known, {
+    const { changed, threads } = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
       // The file being read names its thread; that one is not complete yet.
-      onWritten: (reading) => project((thread) => reading?.includes(partsOf(thread).thread) ?? false),
+      onWritten: (reading, told) => project((thread) => !told.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    project();
+    this.grown = changed;
+    project(isMember ? (thread) => !threads.has(thread) : undefined);
     this.#followManual();
     return told;
   }
 
   /** Works out anew what may change without a word being written. Says whether anything still may. */
   recheck(): boolean {
-    const unsettled = () => this.store.roots({ under: this.under, limit: PAGE, since: this.now() - RECENT_MS }).filter((root) => !root.settled);
-    for (const { key } of unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
-    return unsettled().length > 0;
+    for (const { key } of this.#unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+    return this.mayChange();
+  }
+
+  /** Whether something may change without a word being written. */
+  mayChange(): boolean {
+    return this.#unsettled().length > 0;
+  }
+
+  #unsettled(): readonly RootRow[] {
+    return this.store.roots({ under: this.under, limit: PAGE, since: this.now() - RECENT_MS }).filter((root) => !root.settled);
   }
 
   #context(): LinkContext {
@@ -240,11 +310,11 @@ export class Library {
 
   /** The file, or the object of a database, behind a path that a record names, if it is still there. */
   source(path: string): Found | undefined {
-    const file = this.#discovery.files.get(path);
-    const state = file === undefined ? this.store.file(path) : null;
-    if (state === null || state.within === null || state.gone) return file;
-    const database = this.#discovery.files.get(state.within);
-    return database && { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
+    const file = lookAt(path, this.roots);
+    const state = file === null ? this.store.file(path) : null;
+    if (state === null || state.within === null || state.gone) return file ?? undefined;
+    const database = lookAt(state.within, this.roots);
+    return database === null ? undefined : { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
   }
 
   close(): void {

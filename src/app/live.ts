@@ -32,12 +32,15 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     wake();
   };
+  // Where to look is known only after a look around.
+  if (library.roots.length === 0) await library.refresh();
   const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
   const watching = await watchFolders(folders, shallow, note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;
+    let rechecked = 0;
     let runs = true;
     // What was written between the last look and the beginning of the watch.
     await library.refresh();
@@ -51,7 +54,6 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
       if (signal.aborted) return;
-      const isPulse = changed.size === 0 && growing.size === 0;
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
       const since = Date.now() - last;
@@ -59,9 +61,11 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       const threads = await library.refreshPaths([...paths]);
       for (const path of library.grown) growing.set(path, Date.now());
       for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
+      const isPulse: boolean = runs && Date.now() - rechecked >= PULSE_MS;
       if (threads.size === 0 && !isPulse) continue;
-      runs = library.recheck();
+      runs = isPulse ? library.recheck() : library.mayChange();
       last = Date.now();
+      if (isPulse) rechecked = last;
       yield threads;
     }
   } finally {

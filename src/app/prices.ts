@@ -45,37 +45,73 @@ function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
 /** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them. */
 export const listPrice: Price = (call: ModelCall, provider: string) => {
   const vendor = PROVIDERS.find((p) => p.name === provider)?.vendor;
-  const day = call.at === null ? "" : new Date(call.at).toISOString().slice(0, 10);
-  const name = `${vendor} ${call.model} ${day}`;
-  const flat = flatPrices.get(name);
-  if (flat === "unknown") return null;
-  if (flat !== undefined && flat !== "tiered") return ownPrice(flat, call);
+  const name = `${vendor} ${call.model}`;
+  const day = () => (call.at === null ? name : `${name} ${new Date(call.at).toISOString().slice(0, 10)}`);
+  const known = listed.get(name) ?? listed.get(day());
+  if (known === "unknown") return null;
+  const flat = known?.flat.get(bracketOf(known.starts, call));
+  if (flat !== undefined) return ownPrice(flat, call);
   const found = look(call, vendor) ?? look(call, undefined);
-  const known = found === null ? "unknown" : (flatPriceIn(found, call) ?? "tiered");
-  flatPrices.set(name, known);
-  // To the last digit the same, whichever call of the day happened to be looked up.
-  return typeof known === "string" ? (found?.total_price ?? null) : ownPrice(known, call);
+  if (found === null) {
+    listed.set(name, "unknown");
+    return null;
+  }
+  const entry = known ?? { starts: tierStarts(found), flat: new Map() };
+  const bracket = bracketOf(entry.starts, call);
+  const price = Number.isNaN(bracket) || changesWithTheHour(found) ? null : flatPriceIn(found, call);
+  if (price === null) return found.total_price;
+  listed.set(Array.isArray(found.model.prices) ? day() : name, entry);
+  entry.flat.set(bracket, price);
+  // To the last digit the same, whichever call happened to be looked up.
+  return ownPrice(price, call);
 };
 
-/** Looking a model up takes a hundred times longer than multiplying; a price without tiers is looked up once a day of calls. */
-const flatPrices = new Map<string, FlatPrice | "tiered" | "unknown">();
+/** Looking a model up takes a hundred times longer than multiplying: a price is looked up once for each of its tiers, and once a day of calls where it changed with time. */
+const listed = new Map<string, Listed | "unknown">();
+
+interface Listed {
+  /** Numbers of input tokens from which other prices hold. */
+  readonly starts: readonly number[];
+  readonly flat: Map<number, FlatPrice>;
+}
 
 type Found = NonNullable<ReturnType<PriceList["calcPrice"]>>;
+type Tiered = Exclude<Found["model_price"][string], number | undefined>;
 
-/** Null unless every kind of token has one price, and the price list agrees with what follows from that. */
+const changesWithTheHour = ({ model: { prices } }: Found) => Array.isArray(prices) && prices.some(({ constraint }) => constraint?.type === "time_of_date");
+const isTiered = (price: Found["model_price"][string]): price is Tiered => typeof price === "object";
+
+function tierStarts({ model_price }: Found): number[] {
+  const starts = Object.values(model_price).flatMap((price) => (isTiered(price) ? price.tiers.map((tier) => tier.start) : []));
+  return [...new Set(starts)].sort((a, b) => a - b);
+}
+
+/** The library wants all input together, caches included; so do its tiers. */
+const inputOf = ({ tokens }: ModelCall) => tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
+
+/** Calls in the same bracket have the same prices. One that stands right on a step is in none (NaN): the list knows what holds there. */
+function bracketOf(starts: readonly number[], call: ModelCall): number {
+  const input = inputOf(call);
+  return starts.includes(input) ? Number.NaN : starts.filter((start) => input > start).length;
+}
+
+/** Null unless every kind of token has a price, and the price list agrees with what follows from that. */
 function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): FlatPrice | null {
-  const { input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, cache_write_1h_mtok } = model_price as Readonly<Record<string, unknown>>;
-  const flat = { input: input_mtok, output: output_mtok, cache_read: cache_read_mtok, cache_write: cache_write_mtok, cache_write_1h: cache_write_1h_mtok };
-  if (!Object.values(flat).every((value) => typeof value === "number")) return null;
-  const price = flat as FlatPrice;
+  const input = inputOf(call);
+  const of = (kind: string) => {
+    const price = model_price[kind];
+    return isTiered(price) ? (price.tiers.findLast((tier) => input > tier.start)?.price ?? price.base) : price;
+  };
+  const [inputs, outputs, reads, writes, longWrites] = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"].map(of);
+  if (inputs === undefined || outputs === undefined || reads === undefined || writes === undefined || longWrites === undefined) return null;
+  const price = { input: inputs, output: outputs, cache_read: reads, cache_write: writes, cache_write_1h: longWrites };
   return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
 }
 
-function look({ model, tokens, at }: ModelCall, vendor: string | undefined): Found | null {
-  // The library wants all input together, caches included.
-  const input = tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
+function look(call: ModelCall, vendor: string | undefined): Found | null {
+  const { model, tokens, at } = call;
   const usage = {
-    input_tokens: input,
+    input_tokens: inputOf(call),
     output_tokens: tokens.outputTokens,
     cache_read_tokens: tokens.cacheReadTokens,
     cache_write_tokens: tokens.cacheWriteTokens,

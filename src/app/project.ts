@@ -4,7 +4,7 @@ import { agentOf, type Forest, type LinkOptions, link, subtreeOf } from "../core
 import type { ManualLink } from "../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import { spentRows } from "../core/stats.ts";
-import type { AgentRow, Facts, RootRow, Store } from "../core/store.ts";
+import type { AgentRow, Facts, Projection, RootRow, Store } from "../core/store.ts";
 
 export interface LinkContext extends LinkOptions {
   readonly manual: readonly ManualLink[];
@@ -33,40 +33,42 @@ export function linkThreads(store: Store, threads: readonly AgentKey[], context:
 }
 
 /** Works out anew whatever was told something since it was last worked out; `later` names what is better left for now. */
-export function projectStale(
-  store: Store,
-  context: LinkContext,
-  price: Price,
-  onProgress?: (done: number, all: number) => void,
-  later: (thread: AgentKey) => boolean = () => false,
-): ReadonlySet<AgentKey> {
+export function projectStale(store: Store, context: LinkContext, price: Price, later: (thread: AgentKey) => boolean = () => false): ReadonlySet<AgentKey> {
   const done = new Set<AgentKey>();
   // Another process may be at the same work and get ahead; then what is left is looked at again.
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const stale = store.stale().filter((thread) => !later(thread));
     const seen = new Set<AgentKey>();
     let refused = 0;
-    for (const thread of stale) {
-      if (seen.has(thread)) continue;
-      const { threads, taken } = projectThreads(store, [thread], context, price);
-      for (const key of threads) seen.add(key);
-      if (taken) for (const key of threads) done.add(key);
-      else refused += 1;
-      onProgress?.(seen.size, stale.length);
+    let waiting: Projection[] = [];
+    const write = () => {
+      for (const [i, taken] of store.project(...waiting).entries()) {
+        if (taken) for (const key of waiting[i]?.versions.keys() ?? []) done.add(key);
+        else refused += 1;
+      }
+      waiting = [];
+    };
+    for (const thread of store.stale()) {
+      if (seen.has(thread) || later(thread)) continue;
+      const projection = projectionOf(store, [thread], context, price);
+      for (const key of projection.versions.keys()) seen.add(key);
+      waiting.push(projection);
+      if (waiting.length >= WRITTEN_TOGETHER) write();
     }
+    if (waiting.length > 0) write();
     if (refused === 0) break;
   }
   return done;
 }
 
 const MAX_ROUNDS = 10;
+/** Others who want to write wait for as long as it takes to write these. */
+const WRITTEN_TOGETHER = 50;
 
-export function projectThreads(
-  store: Store,
-  threads: readonly AgentKey[],
-  context: LinkContext,
-  price: Price,
-): { readonly threads: readonly AgentKey[]; readonly taken: boolean } {
+export function projectThreads(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): void {
+  store.project(projectionOf(store, threads, context, price));
+}
+
+function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkContext, price: Price): Projection {
   const { forest, facts } = linkThreads(store, threads, context);
   const { versions, scattered } = facts;
   const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
@@ -74,14 +76,13 @@ export function projectThreads(
     const thread = versions.has(threadOf(key)) ? undefined : knownBelow(forest, key, versions);
     return thread === undefined ? {} : { keptWith: thread };
   };
-  const taken = store.project({
+  return {
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...keptWith(key), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [keptWith(key).keptWith ?? key, spentRows(forest, key, tree, price)])),
     agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, ...keptWith(key), uri, sessionId, agentId })),
     problems: forest.problems,
-  });
-  return { threads: [...versions.keys()], taken };
+  };
 }
 
 /** A thread below the agent that has records. */

@@ -4,7 +4,7 @@ import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { noReads, readWhole, WITHOUT_WAITING } from "../transports/files.ts";
+import { noReads, readIfThere, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
@@ -57,7 +57,7 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
 
 async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
   if (!("row" in place)) {
-    const line = place.line === 0 ? await readWhole(path, noReads()).catch(() => null) : await readLineAt(path, place.offset);
+    const line = place.line === 0 ? readIfThere(path) : await readLineAt(path, place.offset);
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];

@@ -96,7 +96,7 @@ function whatIsDue(db: ProductDatabase, plan: DatabasePlan, { path, stamp }: Fou
       return { due: [...objects].map((object): Due => ({ object, revision: "" })), now, gone: [] };
     }
   }
-  const known = new Map([...store.files()].filter(([, state]) => state.within === path));
+  const known = new Map(store.objectsIn(path).map((state) => [state.path, state]));
   const listed = db.all(plan.objects).map(({ object, revision }): Due => ({ object: String(object), revision: String(revision) }));
   const paths = new Set(listed.map(({ object }) => objectPath(path, object)));
   const isRead = ({ object, revision }: Due) => {

@@ -1,7 +1,8 @@
+import type { AgentKey } from "../core/ids.ts";
 import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
-import { positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen } from "./discover.ts";
 import { saidIn } from "./said.ts";
@@ -20,9 +21,15 @@ export interface Looked {
   readonly rootOf: (path: string) => RootSeen | undefined;
 }
 
+export interface Synced {
+  readonly changed: readonly string[];
+  /** Those that the changed files speak of. */
+  readonly threads: ReadonlySet<AgentKey>;
+}
+
 /** Brings the store up to what lies on disk. Files that did not change are not opened; of those that grew only the new bytes are read. */
-export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<readonly string[]> {
-  const changed = [...looked.files.values()].filter((found) => found !== null).filter((found) => !isUnchanged(known.get(found.path), found));
+export async function sync(store: Store, looked: Looked, known: ReadonlyMap<string, FileState>, options: SyncOptions): Promise<Synced> {
+  const changed = [...looked.files.values()].filter((found) => found !== null && !isUnchanged(known.get(found.path), found)).filter((found) => found !== null);
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
   const writer = new Writer(store, options.onWritten);
@@ -40,30 +47,30 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   }
   for (const batch of vanished(looked, known)) writer.add(batch);
   writer.flush();
-  return changed.map((found) => found.path);
+  return { changed: changed.map((found) => found.path), threads: writer.threads };
 }
 
-function isUnchanged(state: FileState | undefined, { stamp }: Found): boolean {
-  return state !== undefined && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
+export function isUnchanged(state: FileState | null | undefined, { stamp }: Found): boolean {
+  return state != null && !state.gone && state.identity === stamp.identity && state.size === stamp.size && state.modifiedMs === stamp.modifiedMs;
 }
 
 async function readOn(found: Found, before: FileState | null, writer: Writer, counts: ReadCounts): Promise<void> {
   if (found.stream.shape === "document") {
-    writer.add(await readDocument(found, before, counts));
+    writer.add(readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && (await isAppended(found, before, counts));
+  const goesOn = before !== null && isAppended(found, before, counts);
   await readTranscript(found, before, goesOn, writer, counts);
 }
 
 /** The same file, at least as long, and what was read last still stands where it stood. */
-async function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): Promise<boolean> {
+function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCounts): boolean {
   if (before.identity !== stamp.identity || stamp.size < before.offset) return false;
-  return (await tailBefore(path, before.offset, counts)) === before.tail;
+  return tailBefore(path, before.offset, counts) === before.tail;
 }
 
-async function readDocument(found: Found, before: FileState | null, counts: ReadCounts): Promise<FileBatch> {
-  const bytes = await readWhole(found.path, counts);
+function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
+  const bytes = readWhole(found.path, counts);
   const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
   const { observations, problems } = parser.push(bytes, 0);
   const texts = observations.length === 0 ? [] : parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE));
@@ -81,8 +88,9 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   let observations: Observation[] = [];
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
-  const hand = async () => {
-    state = { ...state, parser: parser.save(), tail: await tailBefore(found.path, state.offset, counts) };
+  let position: LinePosition = { offset: state.offset, lines: state.lines };
+  const hand = () => {
+    state = { ...state, ...position, parser: parser.save(), tail: tailBefore(found.path, position.offset, counts) };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
@@ -100,14 +108,14 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         if (findings.observations.length > 0)
           for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, { line: line.number, offset: line.offset }));
       } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });
-      state = { ...state, ...positionAfter(line) };
+      position = positionAfter(line);
     }
-    if (state.offset - handed >= BATCH_BYTES) {
-      handed = state.offset;
-      await hand();
+    if (position.offset - handed >= BATCH_BYTES) {
+      handed = position.offset;
+      hand();
     }
   }
-  await hand();
+  hand();
 }
 
 const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;

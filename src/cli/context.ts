@@ -1,8 +1,8 @@
-import { openIndex } from "../app/index-file.ts";
-import { Library } from "../app/library.ts";
-import { listPrice, pricesWith } from "../app/prices.ts";
+import type { Library } from "../app/library.ts";
+import { openLibrary } from "../app/open.ts";
+import { listPrice } from "../app/prices.ts";
 import { checkTarget, resolve } from "../app/resolve.ts";
-import { basisOf, loadSettings, type SettingsFile } from "../app/settings.ts";
+import { loadSettings, type SettingsFile } from "../app/settings.ts";
 import type { AgentTree } from "../core/agent.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
@@ -47,19 +47,10 @@ export function openContext(options: CommonOptions): Context {
   };
   let price = listPrice;
   const library = async () => {
-    const file = await settings();
-    price = pricesWith(file.values["prices.<model>"]);
     const began = performance.now();
-    const store = await openIndex(env, terminal.talk);
-    const found = new Library({
-      env,
-      store,
-      price,
-      roots: file.values["roots.<provider>"],
-      staleAfterMs: file.values.stale_after,
-      basis: basisOf(file),
-      ...(terminal.progress === null ? {} : { onProgress: terminal.progress }),
-    });
+    const { talk, progress } = terminal;
+    const found = await openLibrary({ env, settings: await settings(), talk, ...(progress === null ? {} : { onProgress: progress }) });
+    price = found.price;
     await found.refresh();
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;

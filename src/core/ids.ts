@@ -20,8 +20,8 @@ export const ANONYMOUS = "~";
 
 /** The top-level thread in whose records the provider keeps the agent. */
 export function threadOf(key: AgentKey): AgentKey {
-  const { provider, thread } = partsOf(key);
-  return threadKey(provider, thread);
+  const slash = key.indexOf("/", key.indexOf(":"));
+  return slash < 0 ? key : (key.slice(0, slash) as AgentKey);
 }
 
 export const callKey = (provider: string, call: string) => `${provider}:${call}` as CallKey;

@@ -29,6 +29,19 @@ export interface FileState {
   readonly gone: boolean;
 }
 
+/** A folder as one provider sees it. */
+export type FolderKey = string & { readonly folder: true };
+/** Folders of which every file was read, and how they looked then. */
+export type Seals = ReadonlyMap<FolderKey, number>;
+
+export const folderKey = (provider: string, folder: string) => `${provider}:${folder.replace(/\/\.?$/, "")}` as FolderKey;
+
+/** The folder a file lies in; objects lie where their database does. */
+export function folderOf({ provider, path, within }: Pick<FileState, "provider" | "path" | "within">): FolderKey {
+  const file = within ?? path;
+  return folderKey(provider, file.slice(0, Math.max(file.lastIndexOf("/"), file.lastIndexOf("\\"))));
+}
+
 /** What reading on in one file brought. */
 export interface FileBatch {
   /** The state this goes on from; null for a file not seen before. */
@@ -125,9 +138,17 @@ export interface ProblemCount {
  * Everything in it can be worked out again from the files: it may be thrown away at any time.
  */
 export interface Store {
-  /** Every file ever read, by path; those that are gone too. */
-  files(): ReadonlyMap<string, FileState>;
   file(path: string): FileState | null;
+  /** Every file ever read right in this folder; those that are gone too. */
+  filesIn(folder: FolderKey): readonly FileState[];
+  /** Every object ever read of this database; those that are gone too. */
+  objectsIn(database: string): readonly FileState[];
+  /** Files that are there and were not read to their end. */
+  unfinished(): readonly FileState[];
+  fileCount(): number;
+  seals(): Seals;
+  /** Remembers that every file of these folders was read as it lay there then; null forgets it. */
+  seal(folders: ReadonlyMap<FolderKey, number | null>): void;
   /**
    * Durable when it returns. Each batch is taken whole or not at all; one that does not go on from what is stored
    * (another process was faster) is passed over. Says which were taken.
@@ -144,9 +165,9 @@ export interface Store {
   /**
    * Replaces what was worked out about the threads of `versions`. Threads told something since then stay stale.
    * What was worked out from older facts than somebody else's is dropped: two processes may be at it, and the slower one must not win.
-   * Says whether it was taken.
+   * Says which were taken.
    */
-  project(projection: Projection): boolean;
+  project(...projections: readonly Projection[]): readonly boolean[];
   /** Newest activity first. */
   roots(filter: RootFilter): readonly RootRow[];
   /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */

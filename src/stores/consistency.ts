@@ -7,6 +7,9 @@ export function continues(stored: FileState | null, before: FileState | null): b
   return stored.generation === before.generation && stored.offset === before.offset && stored.size === before.size && stored.gone === before.gone;
 }
 
+/** It is there, and there is more in it than was read; or nothing at all is in it. */
+export const isUnfinished = ({ gone, size, offset }: FileState) => !gone && (size === 0 || offset < size);
+
 /** A file that grew since it was introduced is shown as large as it is; one that is gone is shown as gone. */
 export function asItStands(o: Observation, file: Pick<FileState, "size" | "gone">): Observation {
   if (o.type !== "agent-described" || o.file === undefined) return o;

@@ -3,8 +3,23 @@ import { type AgentKey, placeOf, threadOf } from "../core/ids.ts";
 import { crossKeys, type Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
 import type { SpentRow } from "../core/stats.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, RootFilter, RootRow, SaidText, SearchHit, Store } from "../core/store.ts";
-import { asItStands, continues, wordsOf } from "./consistency.ts";
+import {
+  type AgentRow,
+  type Facts,
+  type FileBatch,
+  type FileState,
+  type FolderKey,
+  folderOf,
+  type ProblemCount,
+  type Projection,
+  type RootFilter,
+  type RootRow,
+  type SaidText,
+  type Seals,
+  type SearchHit,
+  type Store,
+} from "../core/store.ts";
+import { asItStands, continues, isUnfinished, wordsOf } from "./consistency.ts";
 
 interface FileFacts {
   state: FileState;
@@ -27,13 +42,41 @@ export class MemoryStore implements Store {
   readonly #files = new Map<string, FileFacts>();
   readonly #threads = new Map<AgentKey, ThreadRow>();
   readonly #notes = new Map<string, string>();
-
-  files(): ReadonlyMap<string, FileState> {
-    return new Map([...this.#files].map(([path, file]) => [path, file.state]));
-  }
+  readonly #seals = new Map<FolderKey, number>();
 
   file(path: string): FileState | null {
     return this.#files.get(path)?.state ?? null;
+  }
+
+  filesIn(folder: FolderKey): readonly FileState[] {
+    return this.#states().filter((state) => state.within === null && folderOf(state) === folder);
+  }
+
+  objectsIn(database: string): readonly FileState[] {
+    return this.#states().filter((state) => state.within === database);
+  }
+
+  unfinished(): readonly FileState[] {
+    return this.#states().filter((state) => state.within === null && isUnfinished(state));
+  }
+
+  fileCount(): number {
+    return this.#files.size;
+  }
+
+  #states(): FileState[] {
+    return [...this.#files.values()].map((file) => file.state);
+  }
+
+  seals(): Seals {
+    return this.#seals;
+  }
+
+  seal(folders: ReadonlyMap<FolderKey, number | null>): void {
+    for (const [folder, seal] of folders) {
+      if (seal === null) this.#seals.delete(folder);
+      else this.#seals.set(folder, seal);
+    }
   }
 
   commit(batches: readonly FileBatch[]): readonly boolean[] {
@@ -100,7 +143,11 @@ export class MemoryStore implements Store {
     };
   }
 
-  project({ versions, roots, agents, spent, problems }: Parameters<Store["project"]>[0]): boolean {
+  project(...projections: readonly Projection[]): readonly boolean[] {
+    return projections.map((projection) => this.#project(projection));
+  }
+
+  #project({ versions, roots, agents, spent, problems }: Projection): boolean {
     if ([...versions].some(([key, version]) => this.#thread(key).projected > version)) return false;
     for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
     const first = versions.keys().next().value;

@@ -17,8 +17,8 @@ export class DatabaseTrouble extends Error {
 export const LOG_SUFFIX = "-wal";
 
 /** What distinguishes a database from what it was before: its file, and its log, where the newest changes stand first. */
-export async function databaseStamp(path: string): Promise<FileStamp> {
-  const [main, log] = [await stampOf(path), statOrNull(path + LOG_SUFFIX)];
+export function databaseStamp(path: string): FileStamp {
+  const [main, log] = [stampOf(path), statOrNull(path + LOG_SUFFIX)];
   // A log is used again from its beginning, so its size may stay; either time must show.
   return log === null ? main : { ...main, size: main.size + log.size, modifiedMs: main.modifiedMs + log.mtimeMs };
 }

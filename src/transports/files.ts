@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, createReadStream, type Dirent, fstatSync, openSync, readSync } from "node:fs";
-import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 
@@ -38,33 +38,61 @@ export const ROOT_ITSELF = ".";
 /** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
 
+/** Files that lie side by side. */
+export interface FilesOfFolder {
+  /** From the root, with `/`. */
+  readonly folder: string;
+  readonly paths: readonly string[];
+}
+
 /**
- * Every file below `root/<folder>`, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it. Links are not followed; what vanishes or may not be read on the way is told, not thrown.
- * What is no file is told to `onOther`, folders included.
+ * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it.
+ * Links are not followed; what vanishes or may not be read on the way is told, not thrown. What is no file is told to `onOther`, folders included.
  */
 export async function* walk(
   root: string,
   folders: readonly string[],
   onError: (path: string, error: Error) => void,
   onOther: (path: string, is: OtherEntry) => void = () => {},
-): AsyncGenerator<string> {
+): AsyncGenerator<FilesOfFolder> {
   const queue = [...folders];
   for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT" && error.code !== "ENOTDIR") onError(join(root, folder as string), error);
-      return [];
-    });
-    for (const entry of entries) {
+    const paths: string[] = [];
+    for (const entry of entriesOf(join(root, folder), onError)) {
       const path = folder === ROOT_ITSELF ? entry.name : `${folder}/${entry.name}`;
       if (entry.isFile()) {
-        yield path;
+        paths.push(path);
         continue;
       }
       if (entry.isDirectory() && folder === ROOT_ITSELF) continue;
       if (entry.isDirectory()) queue.push(path);
       onOther(path, otherEntry(entry));
     }
+    yield { folder, paths };
+    await breathe();
   }
+}
+
+/** At once, here and below: there are tens of thousands of files, and waiting for each of them by itself takes ten times as long. */
+function entriesOf(folder: string, onError: (path: string, error: Error) => void): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" && code !== "ENOTDIR") onError(folder, error as Error);
+    return [];
+  }
+}
+
+/** How long reading may keep everything else waiting. */
+const TURN_MS = 20;
+let turn = 0;
+
+/** Lets everything else have its turn, now and then. */
+export async function breathe(): Promise<void> {
+  if (performance.now() - turn < TURN_MS) return;
+  await setImmediate();
+  turn = performance.now();
 }
 
 function otherEntry(entry: Dirent): OtherEntry {
@@ -108,14 +136,29 @@ export async function continues(earlier: string, later: string): Promise<boolean
   }
 }
 
-export async function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): Promise<Uint8Array> {
-  const stats = await stat(path);
-  if (!stats.isFile()) throw new Error("it is no file any more");
-  if (stats.size > max) throw new Error(`${stats.size} bytes are more than one record can have`);
-  const bytes = await readFile(path);
-  counts.files += 1;
-  counts.bytes += bytes.length;
-  return bytes;
+export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): Uint8Array {
+  const file = openSync(path, WITHOUT_WAITING);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new Error("it is no file any more");
+    if (stats.size > max) throw new Error(`${stats.size} bytes are more than one record can have`);
+    const bytes = readFileSync(file);
+    counts.files += 1;
+    counts.bytes += bytes.length;
+    return bytes;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The same for one that may be gone by now. */
+export function readIfThere(path: string): Uint8Array | null {
+  try {
+    return readWhole(path, noReads());
+  } catch {
+    // Gone, half written, or not ours to read: then there is nothing to show of it.
+    return null;
+  }
 }
 
 export type Line =
@@ -192,10 +235,6 @@ export async function* readLines(
 }
 
 const CHUNK = 1 << 20;
-/** How long reading may keep everything else waiting. */
-const TURN_MS = 20;
-let turn = 0;
-
 /** Opens a file to be read; whatever took its place since it was found must not keep us waiting. */
 export const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
@@ -211,10 +250,7 @@ async function* chunksOf(path: string, from: number): AsyncGenerator<Buffer> {
     const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(CHUNK, stats.size - from + 1)));
     let position = from;
     for (let read = buffer.length; read === buffer.length; ) {
-      if (performance.now() - turn > TURN_MS) {
-        await setImmediate();
-        turn = performance.now();
-      }
+      await breathe();
       read = readSync(file, buffer, 0, buffer.length, position);
       position += read;
       if (read > 0) yield buffer.subarray(0, read);
@@ -248,8 +284,8 @@ export interface FileStamp {
 }
 
 /** Links are not followed, and only files have one. */
-export async function stampOf(path: string): Promise<FileStamp> {
-  const stats = await lstat(path);
+export function stampOf(path: string): FileStamp {
+  const stats = lstatSync(path);
   if (!stats.isFile()) throw new Error("it is no file any more");
   const { dev, ino, size, mtimeMs, birthtimeMs } = stats;
   return { identity: `${dev}:${ino}`, size, modifiedMs: mtimeMs, bornMs: birthtimeMs > 0 ? birthtimeMs : null };
@@ -258,15 +294,16 @@ export async function stampOf(path: string): Promise<FileStamp> {
 const TAIL_BYTES = 96;
 
 /** A fingerprint of the bytes just before `offset`: the same as before means that what follows was appended. */
-export async function tailBefore(path: string, offset: number, counts: ReadCounts): Promise<string> {
+export function tailBefore(path: string, offset: number, counts: ReadCounts): string {
   const length = Math.min(TAIL_BYTES, offset);
   if (length === 0) return "";
-  const file = await open(path, WITHOUT_WAITING);
+  const file = openSync(path, WITHOUT_WAITING);
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, offset - length);
-    counts.bytes += bytesRead;
-    return createHash("sha1").update(buffer.subarray(0, bytesRead)).digest("base64").slice(0, 12);
+    const buffer = Buffer.alloc(length);
+    const read = readSync(file, buffer, 0, length, offset - length);
+    counts.bytes += read;
+    return createHash("sha1").update(buffer.subarray(0, read)).digest("base64").slice(0, 12);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }

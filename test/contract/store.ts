@@ -1,60 +1,10 @@
 /** What every store promises: each runs the whole suite. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AgentRecord } from "../../src/core/agent.ts";
-import { type AgentKey, agentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
-import type { Fact, Observation } from "../../src/core/observation.ts";
+import { type AgentKey, agentKey, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { SpentRow } from "../../src/core/stats.ts";
-import type { FileBatch, FileState, RootRow, SaidText, Store } from "../../src/core/store.ts";
+import { type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
 import { NO_USAGE } from "../../src/core/usage.ts";
-
-const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
-const UNDER = ["/root"];
-
-const state = (path: string, more: Partial<FileState> = {}): FileState => ({
-  path,
-  within: null,
-  root: "/root",
-  provider: "toy",
-  identity: "1:1",
-  size: 10,
-  modifiedMs: 1,
-  offset: 10,
-  lines: 1,
-  generation: 0,
-  tail: "t",
-  parser: { remembers: ["this"] },
-  gone: false,
-  ...more,
-});
-
-const seen = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
-  ...fact,
-  id: observationId(place, 0),
-  at: 1,
-  speaker,
-  keys: keys.map((k) => recordKey("toy", k)),
-  order: 1,
-});
-const said = (speaker: AgentKey, place: string, record: string): Observation =>
-  seen(speaker, place, { type: "record", role: "user", stands: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
-const batch = (after: FileState, observations: readonly Observation[], before: FileState | null = null): FileBatch => ({
-  before,
-  after,
-  observations,
-  problems: [],
-  texts: [],
-});
-const root = (key: AgentKey, lastActivity: number, more: Partial<RootRow> = {}): RootRow => ({
-  key,
-  provider: "toy",
-  cwd: "/work",
-  lastActivity,
-  settled: true,
-  internals: 0,
-  record: { uri: `toy://${key}` } as AgentRecord,
-  ...more,
-});
-const ids = (list: readonly Observation[]) => list.map((o) => o.id).sort();
+import { A, B, batch, C, ids, root, said, seen, state, UNDER } from "./store-toys.ts";
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
   describe(`the store ${name}`, () => {
@@ -73,7 +23,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       });
 
     it("is empty to begin with", () => {
-      expect(store.files().size).toBe(0);
+      expect(store.fileCount()).toBe(0);
       expect(store.stale()).toEqual([]);
       expect(store.related([A])).toEqual([A]);
       expect(store.facts([A], UNDER)).toEqual({ observations: [], versions: new Map([[A, 0]]), scattered: false });
@@ -86,9 +36,48 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     it("gives back files and facts as they came", () => {
       const fact = said(A, "/root/a:1", "r1");
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
-      expect([...store.files()]).toEqual([["/root/a", state("/root/a")]]);
+      expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
       expect(store.facts([A], UNDER).observations).toEqual([fact]);
       expect(store.stale()).toEqual([A]);
+    });
+
+    it("knows which files lie in a folder, which objects in a database, and which were not read to their end", () => {
+      const files = [
+        state("/root/a"),
+        { ...state("/root/b"), offset: 3, size: 10 },
+        { ...state("/root/sub/c"), offset: 0, size: 0 },
+        { ...state("/root/d"), offset: 0, size: 0, gone: true },
+        { ...state("/root/db#one"), within: "/root/db", offset: 1, size: 9 },
+      ];
+      store.commit(files.map((file) => batch(file, [])));
+      const paths = (list: readonly FileState[]) => list.map((file) => file.path).sort();
+      expect(store.filesIn(folderKey("toy", "/root"))).toEqual(expect.arrayContaining([files[0], files[1], files[3]]));
+      expect(paths(store.filesIn(folderKey("toy", "/root")))).toEqual(["/root/a", "/root/b", "/root/d"]);
+      expect([paths(store.filesIn(folderKey("other", "/root"))), paths(store.filesIn(folderKey("toy", "/")))]).toEqual([[], []]);
+      expect(store.objectsIn("/root/db")).toEqual([files[4]]);
+      expect(paths(store.unfinished())).toEqual(["/root/b", "/root/sub/c"]);
+      expect(store.fileCount()).toBe(5);
+    });
+
+    it("keeps the seals of folders until they are broken", () => {
+      const [a, b] = [folderKey("toy", "/root"), folderKey("other", "/root")];
+      store.seal(
+        new Map([
+          [a, 1],
+          [b, 2],
+        ]),
+      );
+      expect([...store.seals()].sort()).toEqual([
+        [b, 2],
+        [a, 1],
+      ]);
+      store.seal(
+        new Map([
+          [a, null],
+          [b, 2 ** 52 + 1],
+        ]),
+      );
+      expect([...store.seals()]).toEqual([[b, 2 ** 52 + 1]]);
     });
 
     it("takes the same batch once", () => {
@@ -105,7 +94,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(
         store.commit([batch(second, [said(A, "/root/a:2", "r2")], first), batch({ ...first, offset: 30, size: 30 }, [said(A, "/root/a:3", "r3")], first)]),
       ).toEqual([true, false]);
-      expect(store.files().get("/root/a")?.offset).toBe(20);
+      expect(store.file("/root/a")?.offset).toBe(20);
       expect(ids(store.facts([A], UNDER).observations)).toEqual(["/root/a:1#0", "/root/a:2#0"]);
     });
 
@@ -126,7 +115,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const file = seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } });
       store.commit([batch(first, [file])]);
       store.commit([batch({ ...first, gone: true, size: 0 }, [], first)]);
-      expect(store.files().get("/root/a")?.gone).toBe(true);
+      expect(store.file("/root/a")?.gone).toBe(true);
       expect(store.facts([A], UNDER).observations[0]).toMatchObject({ warning: expect.stringContaining("deleted") });
     });
 

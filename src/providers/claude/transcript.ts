@@ -1,6 +1,6 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
+import type { AgentKey, RecordKey } from "../../core/ids.ts";
 import { asObject, asText, asWords, decodeText, parseJson } from "../../core/json.ts";
 import type { CallUnrecorded } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
@@ -38,6 +38,7 @@ interface Memory {
   readonly spawns: readonly string[];
   readonly asking: readonly (readonly [string, CallUnrecorded])[];
   readonly told: readonly string[];
+  readonly ended: string;
   readonly introduction: IntroductionMemory;
 }
 
@@ -58,6 +59,8 @@ export class Transcript implements Parser {
   /** Calls of tools that ask a model themselves. */
   readonly #asking: Map<string, CallUnrecorded>;
   readonly #told: Set<string>;
+  /** The last model call, as it was told. */
+  #ended: string;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
 
   constructor(of: TranscriptOf, file: SourceFile, saved?: unknown) {
@@ -73,6 +76,7 @@ export class Transcript implements Parser {
     this.#spawns = new Set(memory?.spawns);
     this.#asking = new Map(memory?.asking);
     this.#told = new Set(memory?.told);
+    this.#ended = memory?.ended ?? "";
     this.#introduction = new Introduction(of, file, memory?.introduction);
   }
 
@@ -86,6 +90,7 @@ export class Transcript implements Parser {
       spawns: [...this.#spawns],
       asking: [...this.#asking],
       told: [...this.#told],
+      ended: this.#ended,
       introduction: this.#introduction.save(),
     };
   }
@@ -196,8 +201,7 @@ export class Transcript implements Parser {
       text: said === "" || stand?.stands !== "answered" ? null : said,
       message: isAnswer || (row.type === "user" && stand !== null),
     });
-    if (isAnswer)
-      out.add({ type: "model-call", response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), chars: writtenChars(row), ended: hasEnded(row) });
+    if (isAnswer) this.#readModelCall(out, row, response);
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
@@ -218,6 +222,15 @@ export class Transcript implements Parser {
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
     if (row.type === "progress") this.#readProgress(out, row, session);
+  }
+
+  /** A response is spread over several rows. Once one of them said how it ended and what it took, the next ones say nothing new about the call. */
+  #readModelCall(out: FindingsOf, row: Row, response: RecordKey) {
+    const call = { response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), ended: hasEnded(row) };
+    const name = [response, call.model, ...Object.values(call.tokens)].join(" ");
+    if (call.ended && name === this.#ended) return;
+    this.#ended = name;
+    out.add({ type: "model-call", ...call, chars: writtenChars(row) });
   }
 
   #readUser(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {

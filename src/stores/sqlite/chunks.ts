@@ -4,19 +4,19 @@ import type { Observation } from "../../core/observation.ts";
 import { pack, unpack } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
-/** A file that grows line by line would leave a chunk a line; past this many they are packed anew. */
+/** A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed together. Large ones stay as they are. */
 const MANY_CHUNKS = 24;
-/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
-const MAX_UNPACKED = 50_000;
-
+const SMALL_CHUNK = 32 << 10;
 /** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
 export class Chunks {
   readonly #sql: Statements;
   readonly #unpacked = new Map<number, readonly Observation[]>();
   #unpackedFacts = 0;
+  readonly #keep: number;
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, keep: number) {
     this.#sql = sql;
+    this.#keep = keep;
   }
 
   forget(): void {
@@ -26,15 +26,20 @@ export class Chunks {
 
   add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
     if (observations.length === 0 && replaces.length === 0) return;
-    const count = Number(this.#sql("SELECT count(*) AS n FROM chunk WHERE file = ?").get(file)?.n);
-    if (count < MANY_CHUNKS) {
-      this.#insert(file, path, observations, count === 0 ? [] : replaces);
+    const rows = this.#sql("SELECT id, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+    const large = rows.findIndex((row) => Number(row.size) >= SMALL_CHUNK);
+    const small = large < 0 ? rows : rows.slice(0, large);
+    if (small.length < MANY_CHUNKS) {
+      this.#insert(file, path, observations, rows.length === 0 ? [] : replaces);
       return;
     }
-    const gone = new Set(replaces.map((row) => placeName(path, 0, row)));
-    const kept = this.of(file, path).filter((o) => !gone.has(placeOf(o.id)));
-    this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
-    this.#insert(file, path, [...kept, ...observations], []);
+    const gone = new Gone(path, replaces);
+    const kept = this.#standing(small, path, gone);
+    for (const { id } of small) {
+      this.#sql("DELETE FROM chunk WHERE id = ?").run(Number(id));
+      this.#drop(Number(id));
+    }
+    this.#insert(file, path, [...kept, ...observations], large < 0 ? [] : gone.rows);
   }
 
   #insert(file: number, path: string, facts: readonly Observation[], replaces: readonly string[]) {
@@ -46,11 +51,15 @@ export class Chunks {
 
   /** What a file says, without what was replaced. */
   of(file: number, path: string): Observation[] {
-    const gone = new Set<string>();
+    return this.#standing(this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file), path, new Gone(path, []));
+  }
+
+  /** Newest chunk first. */
+  #standing(chunks: readonly Readonly<Record<string, unknown>>[], path: string, gone: Gone): Observation[] {
     const facts: Observation[] = [];
-    for (const { id, replaces } of this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file)) {
-      for (const o of this.#chunk(Number(id), path)) if (gone.size === 0 || !gone.has(placeOf(o.id))) facts.push(o);
-      if (replaces !== null) for (const row of JSON.parse(replaces as string) as string[]) gone.add(placeName(path, 0, row));
+    for (const { id, replaces } of chunks) {
+      for (const o of this.#chunk(Number(id), path)) if (!gone.has(o)) facts.push(o);
+      if (replaces !== null) gone.add(JSON.parse(replaces as string) as string[]);
     }
     return facts;
   }
@@ -67,10 +76,41 @@ export class Chunks {
   #remember(id: number, facts: readonly Observation[]) {
     this.#unpacked.set(id, facts);
     this.#unpackedFacts += facts.length;
-    for (const [oldest, list] of this.#unpacked) {
-      if (this.#unpackedFacts <= MAX_UNPACKED || oldest === id) break;
-      this.#unpacked.delete(oldest);
-      this.#unpackedFacts -= list.length;
+    for (const oldest of this.#unpacked.keys()) {
+      if (this.#unpackedFacts <= this.#keep || oldest === id) break;
+      this.#drop(oldest);
     }
+  }
+
+  #drop(id: number) {
+    this.#unpackedFacts -= this.#unpacked.get(id)?.length ?? 0;
+    this.#unpacked.delete(id);
+  }
+}
+
+/** Rows of one file that came again, so that what older chunks say about them no longer holds. */
+class Gone {
+  readonly #path: string;
+  readonly #rows = new Set<string>();
+  readonly #places = new Set<string>();
+
+  constructor(path: string, rows: readonly string[]) {
+    this.#path = path;
+    this.add(rows);
+  }
+
+  get rows(): readonly string[] {
+    return [...this.#rows];
+  }
+
+  add(rows: readonly string[]): void {
+    for (const row of rows) {
+      this.#rows.add(row);
+      this.#places.add(placeName(this.#path, 0, row));
+    }
+  }
+
+  has(o: Observation): boolean {
+    return this.#places.size > 0 && this.#places.has(placeOf(o.id));
   }
 }

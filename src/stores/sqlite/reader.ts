@@ -1,6 +1,22 @@
 import type { DatabaseSync } from "node:sqlite";
 
-const TABLES = ["file", "chunk", "thread", "file_thread", "cross_key", "problem", "root", "spent", "agent", "speaker", "said", "words", "note"];
+const TABLES = [
+  "folder",
+  "file",
+  "chunk",
+  "thread",
+  "file_thread",
+  "holder",
+  "joined",
+  "problem",
+  "root",
+  "spent",
+  "agent",
+  "speaker",
+  "said",
+  "words",
+  "note",
+];
 
 /** Facts that another reader found are thrown away. */
 export function forgetOtherReader(db: DatabaseSync, reader: string) {

@@ -1,7 +1,7 @@
-/**
- * A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID.
- * `owner` is the machine or person the records came from: one here, many on a team's server.
- */
+/** The machine or person the records came from: one here, many on a team's server. It stands in every key. */
+export const OWNER = "local";
+
+/** A step a version; never changed, only added to. Integer keys, because every fact and every record id would otherwise carry a path or a UUID. */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE file (
      id INTEGER PRIMARY KEY,
@@ -123,10 +123,68 @@ export const MIGRATIONS: readonly string[] = [
      value TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   `ALTER TABLE problem ADD COLUMN times INTEGER NOT NULL DEFAULT 1;`,
-  `-- Objects of databases: rows change, and what was read of them before is taken back.
-   ALTER TABLE file ADD COLUMN within TEXT;
+  `-- A key once, with the first thread that had it, instead of once for every thread.
+   DROP TABLE cross_key;
+   CREATE TABLE holder (
+     hash INTEGER PRIMARY KEY,
+     thread INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE joined (
+     thread INTEGER NOT NULL,
+     other INTEGER NOT NULL,
+     PRIMARY KEY (thread, other)
+   ) STRICT, WITHOUT ROWID;
+
+   -- Folders, so that a look around need not ask for every file: the seal tells that all files of one were read as they lay there.
+   CREATE TABLE folder (
+     id INTEGER PRIMARY KEY,
+     owner TEXT NOT NULL,
+     path TEXT NOT NULL,
+     provider TEXT NOT NULL,
+     seal INTEGER,
+     UNIQUE (owner, path, provider)
+   ) STRICT;
+
+   -- What is JSON is packed, and what rows of databases said can be taken back one by one.
+   DROP TABLE file;
+   CREATE TABLE file (
+     id INTEGER PRIMARY KEY,
+     folder INTEGER NOT NULL,
+     name TEXT NOT NULL,
+     within TEXT,
+     root TEXT NOT NULL,
+     identity TEXT NOT NULL,
+     size INTEGER NOT NULL,
+     modified REAL NOT NULL,
+     offset INTEGER NOT NULL,
+     lines INTEGER NOT NULL,
+     generation INTEGER NOT NULL,
+     tail TEXT NOT NULL,
+     gone INTEGER NOT NULL,
+     parser BLOB NOT NULL,
+     UNIQUE (folder, name)
+   ) STRICT;
    CREATE INDEX file_within ON file (within) WHERE within IS NOT NULL;
+   CREATE INDEX file_unfinished ON file (id) WHERE gone = 0 AND within IS NULL AND (size = 0 OR offset < size);
    ALTER TABLE chunk ADD COLUMN replaces TEXT;
    ALTER TABLE said ADD COLUMN place TEXT;
-   CREATE INDEX said_at_place ON said (file, place) WHERE place IS NOT NULL;`,
+   CREATE INDEX said_at_place ON said (file, place) WHERE place IS NOT NULL;
+   DROP TABLE root;
+   CREATE TABLE root (
+     thread INTEGER PRIMARY KEY,
+     key TEXT NOT NULL,
+     provider TEXT NOT NULL,
+     cwd TEXT,
+     last_activity INTEGER NOT NULL,
+     settled INTEGER NOT NULL,
+     internals INTEGER NOT NULL,
+     record BLOB NOT NULL
+   ) STRICT;
+   CREATE INDEX root_newest ON root (last_activity DESC, key);
+   DROP TABLE spent;
+   CREATE TABLE spent (
+     thread INTEGER PRIMARY KEY,
+     last_day TEXT,
+     rows BLOB NOT NULL
+   ) STRICT;`,
 ];

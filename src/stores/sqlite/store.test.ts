@@ -37,7 +37,7 @@ describe("the index file", () => {
     const good = { before: null, after: { ...file, path: "/r/good" }, observations: [], problems: [], texts: [] };
     const bad = { ...good, after: { ...file, path: null as unknown as string } };
     expect(() => store.commit([good, bad])).toThrow();
-    expect(store.files().size).toBe(0);
+    expect(store.fileCount()).toBe(0);
     expect(store.commit([good])).toEqual([true]);
     store.close();
   });

@@ -7,51 +7,72 @@ import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
-import type { AgentRow, Facts, FileBatch, FileState, ProblemCount, Projection, RootFilter, RootRow, SearchHit, Store } from "../../core/store.ts";
+import type {
+  AgentRow,
+  Facts,
+  FileBatch,
+  FileState,
+  FolderKey,
+  ProblemCount,
+  Projection,
+  RootFilter,
+  RootRow,
+  Seals,
+  SearchHit,
+  Store,
+} from "../../core/store.ts";
 import { asItStands, continues } from "../consistency.ts";
 import { Chunks } from "./chunks.ts";
-import { stateOf } from "./file-row.ts";
+import { Files } from "./files.ts";
+import { Joins } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { hash } from "./packing.ts";
+import { packJson, unpackJson } from "./packing.ts";
 import { forgetOtherReader } from "./reader.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { MIGRATIONS, OWNER } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
 import { Texts } from "./texts.ts";
-
-const OWNER = "local";
 
 /** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
+/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
+const KEPT_FACTS = 50_000;
+
 /** `reader` names what the facts were read by: facts of another one are thrown away. */
-export async function openSqliteStore(path: string, reader: string): Promise<Store> {
+export async function openSqliteStore(path: string, reader: string, keptFacts = KEPT_FACTS): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
-    db.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000");
+    db.exec(
+      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+    );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
   } catch (error) {
     db.close();
     throw error;
   }
-  return new SqliteStore(db);
+  return new SqliteStore(db, keptFacts);
 }
 
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #sql: Statements;
+  readonly #files: Files;
   readonly #chunks: Chunks;
+  readonly #joins: Joins;
   readonly #texts: Texts;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, keptFacts: number) {
     this.#db = db;
     this.#sql = statementsOf(db);
-    this.#chunks = new Chunks(this.#sql);
+    this.#files = new Files(this.#sql);
+    this.#chunks = new Chunks(this.#sql, keptFacts);
+    this.#joins = new Joins(this.#sql);
     this.#texts = new Texts(this.#sql, OWNER);
   }
 
@@ -70,69 +91,67 @@ class SqliteStore implements Store {
     }
   }
 
-  files(): ReadonlyMap<string, FileState> {
-    const rows = this.#sql("SELECT * FROM file WHERE owner = ?").all(OWNER);
-    return new Map(rows.map((row) => [row.path as string, stateOf(row)]));
+  file(path: string): FileState | null {
+    return this.#files.get(path);
   }
 
-  file(path: string): FileState | null {
-    const row = this.#sql("SELECT * FROM file WHERE owner = ? AND path = ?").get(OWNER, path);
-    return row === undefined ? null : stateOf(row);
+  filesIn(folder: FolderKey): readonly FileState[] {
+    return this.#files.in(folder);
+  }
+
+  objectsIn(database: string): readonly FileState[] {
+    return this.#files.within(database);
+  }
+
+  unfinished(): readonly FileState[] {
+    return this.#files.unfinished();
+  }
+
+  fileCount(): number {
+    return this.#files.count();
+  }
+
+  seals(): Seals {
+    return this.#files.seals();
+  }
+
+  seal(folders: ReadonlyMap<FolderKey, number | null>): void {
+    if (folders.size > 0) this.#write(() => this.#files.seal(folders));
   }
 
   commit(batches: readonly FileBatch[]): readonly boolean[] {
-    return this.#write(() => batches.map((batch) => this.#take(batch)));
+    return this.#write(() => {
+      const files = batches.map((batch) => this.#take(batch));
+      // Last, and one after the other: any other statement between them makes the full-text index write out what it has gathered.
+      for (const [i, { texts }] of batches.entries()) {
+        const file = files[i] ?? null;
+        if (file !== null) for (const text of texts) this.#texts.add(file, text);
+      }
+      return files.map((file) => file !== null);
+    });
   }
 
-  #take({ before, after, observations, problems, texts, replaces = [] }: FileBatch): boolean {
+  /** The number of the file, or null where the batch does not go on from what is stored. */
+  #take({ before, after, observations, problems, replaces = [] }: FileBatch): number | null {
     const stored = this.file(after.path);
-    if (!continues(stored, before)) return false;
-    const file = this.#saveFile(after);
-    const touched = new Set(observations.map((o) => threadOf(o.speaker)));
-    if (stored !== null && stored.generation !== after.generation) for (const thread of this.#retract(file)) touched.add(thread);
-    if (replaces.length > 0) for (const thread of this.#threadsOf(file)) touched.add(thread);
-    for (const row of replaces) {
-      this.#texts.retractRow(file, row);
-      this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(after.path, 0, row));
-    }
+    if (!continues(stored, before)) return null;
+    const file = this.#files.save(after);
+    const keys = keysByThread(observations);
+    const corrected = new Set([
+      ...(stored !== null && stored.generation !== after.generation ? this.#retract(file) : []),
+      ...this.#replaced(file, after.path, replaces),
+    ]);
     this.#chunks.add(file, after.path, observations, replaces);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
-    for (const text of texts) this.#texts.add(file, text);
-    const ids = new Map([...touched].map((key) => [key, this.#touch(key)]));
-    for (const id of new Set([...observations].map((o) => ids.get(threadOf(o.speaker)) as number)))
+    for (const [thread, crossing] of keys) {
+      const id = this.#touch(thread);
       this.#sql("INSERT OR IGNORE INTO file_thread (thread, file) VALUES (?, ?)").run(id, file);
-    for (const o of observations) {
-      const id = ids.get(threadOf(o.speaker)) as number;
-      for (const key of crossKeys(o)) this.#join(hash(key), id);
+      // Its own name is one: other threads may mention it.
+      this.#joins.add([thread, ...crossing], id);
     }
-    return true;
-  }
-
-  #saveFile(s: FileState): number {
-    const row = this.#sql(
-      `INSERT INTO file (owner, path, root, provider, identity, size, modified, offset, lines, generation, tail, parser, gone, within)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (owner, path) DO UPDATE SET root = excluded.root, provider = excluded.provider, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
-         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, parser = excluded.parser, gone = excluded.gone, within = excluded.within
-       RETURNING id`,
-    ).get(
-      OWNER,
-      s.path,
-      s.root,
-      s.provider,
-      s.identity,
-      s.size,
-      s.modifiedMs,
-      s.offset,
-      s.lines,
-      s.generation,
-      s.tail,
-      JSON.stringify(s.parser ?? null),
-      s.gone ? 1 : 0,
-      s.within,
-    );
-    return Number(row?.id);
+    for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
+    return file;
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
@@ -141,6 +160,15 @@ class SqliteStore implements Store {
     this.#texts.retract(file);
     for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
     return threads;
+  }
+
+  /** Takes back what rows said before they changed; the threads the file speaks for. */
+  #replaced(file: number, path: string, rows: readonly string[]): readonly AgentKey[] {
+    for (const row of rows) {
+      this.#texts.retractRow(file, row);
+      this.#sql("DELETE FROM problem WHERE file = ? AND place = ?").run(file, placeName(path, 0, row));
+    }
+    return rows.length === 0 ? [] : this.#threadsOf(file);
   }
 
   #threadsOf(file: number): AgentKey[] {
@@ -155,19 +183,9 @@ class SqliteStore implements Store {
 
   #touch(key: AgentKey): number {
     const row = this.#sql(
-      "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id, version",
+      "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id",
     ).get(OWNER, key);
-    const id = Number(row?.id);
-    // Other threads may name this one.
-    if (row?.version === 1) this.#join(hash(key), id);
-    return id;
-  }
-
-  /** Threads that already held the key belong together with this one from now on, so what was worked out about them is out of date. */
-  #join(key: number, thread: number) {
-    const isNew = this.#sql("INSERT OR IGNORE INTO cross_key (hash, thread) VALUES (?, ?)").run(key, thread).changes > 0;
-    if (isNew)
-      this.#sql("UPDATE thread SET version = version + 1 WHERE id IN (SELECT thread FROM cross_key WHERE hash = ?1 AND thread <> ?2)").run(key, thread);
+    return Number(row?.id);
   }
 
   stale(): readonly AgentKey[] {
@@ -182,19 +200,11 @@ class SqliteStore implements Store {
 
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const found = new Set(threads);
-    for (const thread of found) {
-      const rows = this.#sql(
-        `SELECT DISTINCT other.key FROM thread t
-           JOIN cross_key mine ON mine.thread = t.id
-           JOIN cross_key theirs ON theirs.hash = mine.hash AND theirs.thread <> t.id
-           JOIN thread other ON other.id = theirs.thread
-         WHERE t.owner = ? AND t.key = ?`,
-      ).all(OWNER, thread);
-      const naming = this.#sql("SELECT other.key FROM cross_key c JOIN thread other ON other.id = c.thread WHERE c.hash = ? AND other.owner = ?").all(
-        hash(thread),
-        OWNER,
-      );
-      for (const row of [...rows, ...naming]) found.add(row.key as AgentKey);
+    for (const thread of threads) {
+      // A thread without records of its own is found through those that name it.
+      const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id ?? this.#joins.holderOf(thread);
+      if (id === undefined) continue;
+      for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
   }
@@ -211,9 +221,9 @@ class SqliteStore implements Store {
       for (const key of threads) {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
-        const files = this.#sql("SELECT f.id, f.path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ?").all(
-          Number(thread?.id ?? -1),
-        );
+        const files = this.#sql(
+          "SELECT f.id, d.path || '/' || f.name AS path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file JOIN folder d ON d.id = f.folder WHERE ft.thread = ?",
+        ).all(Number(thread?.id ?? -1));
         for (const { id, path, root, size, gone } of files) {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
@@ -228,52 +238,50 @@ class SqliteStore implements Store {
     return { observations, versions, scattered: roots.size > 1 };
   }
 
-  project({ versions, roots, agents, spent, problems }: Projection): boolean {
-    return this.#write(() => {
-      const isOlder = ([key, version]: [AgentKey, number]) =>
-        Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
-      if ([...versions].some(isOlder)) return false;
-      const ids = new Map<AgentKey, number>();
-      const idOf = (key: AgentKey) =>
-        ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
-      for (const [key, version] of versions) {
-        const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
-        if (row === undefined) continue;
-        ids.set(key, Number(row.id));
-        for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
-      }
-      for (const r of roots)
-        this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
-          idOf(r.keptWith ?? r.key),
-          r.key,
-          r.provider,
-          r.cwd,
-          Math.round(r.lastActivity),
-          r.settled ? 1 : 0,
-          r.internals,
-          JSON.stringify(r.record),
-        );
-      for (const a of agents)
-        this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(
-          idOf(a.keptWith ?? a.key),
-          a.key,
-          a.uri,
-          a.sessionId,
-          a.agentId,
-        );
-      for (const [root, rows] of spent)
-        for (const row of rows) this.#sql("INSERT INTO spent (thread, day, row) VALUES (?, ?, ?)").run(idOf(root), row.day, JSON.stringify(row));
-      const [first] = ids.values();
-      for (const p of problems)
-        this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(
-          first ?? null,
-          p.code,
-          p.where,
-          p.detail,
-          p.times ?? 1,
-        );
-      return true;
-    });
+  project(...projections: readonly Projection[]): readonly boolean[] {
+    return this.#write(() => projections.map((projection) => this.#project(projection)));
+  }
+
+  #project({ versions, roots, agents, spent, problems }: Projection): boolean {
+    const isOlder = ([key, version]: [AgentKey, number]) =>
+      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
+    if ([...versions].some(isOlder)) return false;
+    const ids = new Map<AgentKey, number>();
+    const idOf = (key: AgentKey) =>
+      ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
+    for (const [key, version] of versions) {
+      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
+      if (row === undefined) continue;
+      ids.set(key, Number(row.id));
+      for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+    }
+    for (const r of roots)
+      this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
+        idOf(r.keptWith ?? r.key),
+        r.key,
+        r.provider,
+        r.cwd,
+        Math.round(r.lastActivity),
+        r.settled ? 1 : 0,
+        r.internals,
+        packJson(r.record),
+      );
+    for (const a of agents)
+      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(
+        idOf(a.keptWith ?? a.key),
+        a.key,
+        a.uri,
+        a.sessionId,
+        a.agentId,
+      );
+    for (const [root, rows] of spent) {
+      const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
+      if (rows.length > 0) this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, packJson(rows));
+    }
+    const [first] = ids.values();
+    for (const p of problems)
+      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail, p.times ?? 1);
+    return true;
   }
 
   roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
@@ -291,14 +299,15 @@ class SqliteStore implements Store {
       lastActivity: Number(row.last_activity),
       settled: row.settled === 1,
       internals: Number(row.internals),
-      record: JSON.parse(row.record as string) as AgentRecord,
+      record: unpackJson(row.record as Uint8Array) as AgentRecord,
     }));
   }
 
   spent(under: readonly string[], since: string | null): readonly SpentRow[] {
-    return this.#sql(`SELECT row FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR day >= ?2) ORDER BY rowid`)
+    return this.#sql(`SELECT rows FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread`)
       .all(JSON.stringify(under), since)
-      .map((row) => JSON.parse(row.row as string) as SpentRow);
+      .flatMap((row) => unpackJson(row.rows as Uint8Array) as SpentRow[])
+      .filter((row) => since === null || (row.day ?? "") >= since);
   }
 
   named(id: string, under: readonly string[]): readonly AgentRow[] {
@@ -338,4 +347,16 @@ class SqliteStore implements Store {
   close(): void {
     this.#db.close();
   }
+}
+
+/** What each thread says that other threads may say too. */
+function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
+  const keys = new Map<AgentKey, string[]>();
+  for (const o of observations) {
+    const thread = threadOf(o.speaker);
+    const list = keys.get(thread) ?? [];
+    keys.set(thread, list);
+    for (const key of crossKeys(o)) list.push(key);
+  }
+  return keys;
 }

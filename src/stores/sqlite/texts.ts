@@ -1,7 +1,7 @@
+import { hash } from "../../core/hash.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import type { RecordPlace, SaidText, SearchHit } from "../../core/store.ts";
 import { wordsOf } from "../consistency.ts";
-import { hash } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
 /** Hits are fetched so many times over, since forks repeat what was said before them. */
@@ -56,9 +56,10 @@ export class Texts {
     const terms = words.flatMap(wordsOf).map((word) => `"${word}"`);
     if (terms.length === 0) return [];
     const rows = this.#sql(
-      `SELECT s.key, f.path, said.line, said.offset, said.place, said.at, said.record, said.id FROM words
+      `SELECT s.key, d.path || '/' || f.name AS path, said.line, said.offset, said.place, said.at, said.record, said.id FROM words
          JOIN said ON said.id = words.rowid
          JOIN file f ON f.id = said.file
+         JOIN folder d ON d.id = f.folder
          JOIN speaker s ON s.id = said.speaker
        WHERE words MATCH ? AND f.root IN (SELECT value FROM json_each(?))
        ORDER BY bm25(words), said.at DESC, said.id LIMIT ?`,

@@ -1,0 +1,107 @@
+import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/store.ts";
+import { packJson, unpackJson } from "./packing.ts";
+import { OWNER } from "./schema.ts";
+import type { Statements } from "./statements.ts";
+
+const COLUMNS = "f.*, d.path AS folder_path, d.provider FROM file f JOIN folder d ON d.id = f.folder";
+
+/** How far every file was read, and which folders were read to the last of their files. */
+export class Files {
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  get(path: string): FileState | null {
+    const slash = path.lastIndexOf("/");
+    const row = this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND f.name = ?`).get(OWNER, path.slice(0, slash), path.slice(slash + 1));
+    return row === undefined ? null : stateOf(row);
+  }
+
+  in(folder: FolderKey): readonly FileState[] {
+    const [provider, path] = partsOf(folder);
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND d.provider = ? AND f.within IS NULL`).all(OWNER, path, provider).map(stateOf);
+  }
+
+  within(database: string): readonly FileState[] {
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.within = ?`).all(OWNER, database).map(stateOf);
+  }
+
+  unfinished(): readonly FileState[] {
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.gone = 0 AND f.within IS NULL AND (f.size = 0 OR f.offset < f.size)`).all(OWNER).map(stateOf);
+  }
+
+  count(): number {
+    return Number(this.#sql("SELECT count(*) AS n FROM file").get()?.n);
+  }
+
+  /** Says its number. */
+  save(s: FileState): number {
+    const folder = this.#folder(folderOf(s));
+    const row = this.#sql(
+      `INSERT INTO file (folder, name, within, root, identity, size, modified, offset, lines, generation, tail, gone, parser)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (folder, name) DO UPDATE SET within = excluded.within, root = excluded.root, identity = excluded.identity, size = excluded.size, modified = excluded.modified,
+         offset = excluded.offset, lines = excluded.lines, generation = excluded.generation, tail = excluded.tail, gone = excluded.gone, parser = excluded.parser
+       RETURNING id`,
+    ).get(
+      folder.id,
+      s.path.slice(folder.path.length + 1),
+      s.within,
+      s.root,
+      s.identity,
+      s.size,
+      s.modifiedMs,
+      s.offset,
+      s.lines,
+      s.generation,
+      s.tail,
+      s.gone ? 1 : 0,
+      packJson(s.parser ?? null),
+    );
+    return Number(row?.id);
+  }
+
+  #folder(key: FolderKey): { readonly id: number; readonly path: string } {
+    const [provider, path] = partsOf(key);
+    const known = this.#sql("SELECT id FROM folder WHERE owner = ? AND path = ? AND provider = ?").get(OWNER, path, provider)?.id;
+    const id = known ?? this.#sql("INSERT INTO folder (owner, path, provider) VALUES (?, ?, ?)").run(OWNER, path, provider).lastInsertRowid;
+    return { id: Number(id), path };
+  }
+
+  seals(): Seals {
+    const rows = this.#sql("SELECT provider, path, seal FROM folder WHERE owner = ? AND seal IS NOT NULL").all(OWNER);
+    return new Map(rows.map((row) => [folderKey(row.provider as string, row.path as string), Number(row.seal)]));
+  }
+
+  seal(folders: ReadonlyMap<FolderKey, number | null>): void {
+    for (const [key, seal] of folders) this.#sql("UPDATE folder SET seal = ? WHERE id = ?").run(seal, this.#folder(key).id);
+  }
+}
+
+function partsOf(key: FolderKey): [provider: string, path: string] {
+  const colon = key.indexOf(":");
+  return [key.slice(0, colon), key.slice(colon + 1)];
+}
+
+function stateOf(row: Record<string, unknown>): FileState {
+  return {
+    path: `${row.folder_path}/${row.name}`,
+    within: row.within as string | null,
+    root: row.root as string,
+    provider: row.provider as string,
+    identity: row.identity as string,
+    size: Number(row.size),
+    modifiedMs: Number(row.modified),
+    offset: Number(row.offset),
+    lines: Number(row.lines),
+    generation: Number(row.generation),
+    tail: row.tail as string,
+    // Only who reads on in the file wants it.
+    get parser() {
+      return unpackJson(row.parser as Uint8Array);
+    },
+    gone: row.gone === 1,
+  };
+}

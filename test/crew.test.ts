@@ -1,0 +1,78 @@
+/** A large home is read by several threads at once: nothing is read twice, nothing is missing, and the trees are those that one thread finds. */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type HomeStats, writeHome } from "../scripts/bench/home.ts";
+import { portionsOf } from "../src/app/crew.ts";
+import type { Library } from "../src/app/library.ts";
+import { readMachine } from "../src/app/machine.ts";
+import { openLibrary } from "../src/app/open.ts";
+import { loadSettings } from "../src/app/settings.ts";
+import { treeOf } from "../src/core/record.ts";
+import { filesBelow } from "./fixtures.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "retinue-crew-"));
+const env = { HOME: scratch, RETINUE_HOME: join(scratch, "data") };
+let written: HomeStats;
+beforeAll(() => {
+  written = writeHome(join(scratch, ".claude"), { bytes: 36 << 20, seed: 7 });
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+function treesOf(library: Library): unknown {
+  const forest = library.forestOf(library.store.roots({ under: library.under, limit: 10_000 }).map((row) => row.key));
+  return forest.roots.map((key) => treeOf(forest, key, () => null)).sort((a, b) => (a.uri < b.uri ? -1 : 1));
+}
+
+describe("a large home", () => {
+  it("is read once by all threads together, and the trees are the same", { timeout: 120_000 }, async () => {
+    const progress: number[] = [];
+    const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {}, onProgress: (done) => progress.push(done) });
+    await library.refresh();
+    const files = filesBelow(join(scratch, ".claude"));
+    expect(library.counts.lines).toBe(written.lines);
+    expect(library.counts.bytes).toBeLessThan(files.reduce((sum, path) => sum + statSync(join(scratch, ".claude", path)).size + 200, 0));
+    expect(Math.max(...progress)).toBe(files.length);
+    expect(library.store.stale()).toEqual([]);
+    const output = library.store.roots({ under: library.under, limit: 10_000 }).reduce((sum, { record }) => sum + record.usage.subtree.outputTokens, 0);
+    expect(output).toBe(written.outputTokens);
+    const { library: memory } = await readMachine({ env });
+    expect(treesOf(library)).toEqual(treesOf(memory));
+    library.close();
+  });
+
+  it("is left alone afterwards", async () => {
+    const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+    await library.refresh();
+    expect(library.counts).toEqual({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });
+    library.close();
+  });
+});
+
+describe("portions", () => {
+  const file = (path: string, size: number) => ({ path, size });
+
+  it("keep a thread's files together, and the largest is handed out first", () => {
+    const files = [
+      file("/p/b.jsonl", 1),
+      file("/p/a.jsonl", 9 << 20),
+      file("/p/a/subagents/x.jsonl", 1),
+      file("/p/a/subagents/y.jsonl", 1),
+      file("/p/c.jsonl", 1),
+    ];
+    expect(portionsOf(files)).toEqual([
+      ["/p/b.jsonl", "/p/c.jsonl"],
+      ["/p/a.jsonl", "/p/a/subagents/x.jsonl", "/p/a/subagents/y.jsonl"],
+    ]);
+  });
+
+  it("hold each file once, however many there are", () => {
+    const files = Array.from({ length: 1_001 }, (_, i) => file(`/p/${i}.jsonl`, 10));
+    const portions = portionsOf(files);
+    expect(portions.length).toBeGreaterThan(4);
+    expect(portions.flat().sort()).toEqual(files.map((f) => f.path).sort());
+  });
+
+  it("of nothing are none", () => expect(portionsOf([])).toEqual([]));
+});
