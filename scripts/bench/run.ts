@@ -18,6 +18,10 @@ import { Subject } from "./subject.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "docs/benchmarks.md");
+/** Records written while somebody follows. */
+const FOLLOWED = 15;
+/** Homes of this size are measured once. */
+const HUGE = 4e9;
 /** What a session has on average where only their number is asked for. */
 const BYTES_A_SESSION = 100_000;
 
@@ -40,7 +44,7 @@ if (given.help) {
 
 const words = (list: string) => list.split(",").filter((word) => word !== "" && word !== "none");
 const seed = Number(given.seed);
-const runs = Number(given.runs);
+const wantedRuns = Number(given.runs);
 const homes: HomeOptions[] = [
   ...words(given.size).map((size) => ({ bytes: parseBytes(size), seed })),
   ...words(given.sessions).map((count) => ({ bytes: Number(count) * BYTES_A_SESSION, sessions: Number(count), seed })),
@@ -69,7 +73,14 @@ for (const options of homes) {
 }
 if (given.write) writeFileSync(PAGE, pageOf(sections));
 
+function followed(delays: readonly number[]): string {
+  const sorted = delays.toSorted((a, b) => a - b);
+  const [middle = Number.NaN, last = Number.NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  return `A new record is printed by \`events --follow\` after ${seconds(middle)} (the middle of ${delays.length}; the slowest ${seconds(last)}).`;
+}
+
 async function sectionOf(folder: string, options: HomeOptions): Promise<string> {
+  const runs = options.bytes >= HUGE ? 1 : wantedRuns;
   talk(`writing a home of ${bytes(options.bytes)}`);
   const stats = writeHome(join(folder, ".claude"), options);
   const subject = new Subject(folder, stats);
@@ -114,13 +125,15 @@ async function sectionOf(folder: string, options: HomeOptions): Promise<string> 
     row("`retinue tree latest`", repeated(nothing, subject.command("tree", "latest"))),
   ];
   if (/^ {2}search\b/m.test(subject.help())) rows.push(row("`retinue search parse`", repeated(nothing, subject.command("search", "parse"))));
+  rows.push(
+    row("`find` over the same files", repeated(nothing, { program: "find", args: [join(folder, ".claude"), "-newermt", "2100-01-01"], env: theirs.env })),
+  );
   const kept = subject.keptBytes();
   const notes = [
     `${thousands(stats.sessions)} sessions, ${thousands(stats.agents)} agents below them, ${thousands(stats.files)} transcripts, ${thousands(stats.lines)} lines, ${thousands(stats.calls)} model calls.`,
     `retinue keeps ${bytes(kept)} of its own for ${bytes(stats.bytes)} of records, ${percent(kept, stats.bytes)}.`,
   ];
-  if (subject.help("events").includes("--follow"))
-    notes.push(`A new record is printed by \`events --follow\` after ${seconds(await subject.followDelay(1_000))}.`);
+  if (subject.help("events").includes("--follow")) notes.push(followed(await subject.followDelays(1_000, FOLLOWED)));
   const title = options.sessions === undefined ? bytes(options.bytes) : `${thousands(options.sessions)} sessions in ${bytes(options.bytes)}`;
   const table = markdownTable(["", "wall", "CPU", "peak memory", "wall, to ccusage", "CPU, to ccusage", "memory, to ccusage"], rows);
   return `## ${title}\n\n${notes.join(" ")}\n\n${table}`;
@@ -140,7 +153,7 @@ function pageOf(all: readonly string[]): string {
   const machine = `${cpus().length} cores (${cpu?.model.trim() ?? "unknown"}), ${bytes(totalmem())} of memory, ${process.platform} ${process.arch}, Node ${node}`;
   return `# Benchmarks
 
-Measured on ${new Date().toISOString().slice(0, 10)}: ${machine}. The middle of ${runs} runs; files in the cache of the operating system.
+Measured on ${new Date().toISOString().slice(0, 10)}: ${machine}. The middle of ${wantedRuns} runs, from 4 GB on one; files in the cache of the operating system.
 
 \`npm run bench -- --write\` makes this page. It writes homes with the file sizes that transcripts have in life (half of them below 105 KB, one in a hundred above 5.4 MB, the largest 87 MB), with nested agents, responses spread over several records, and
 in a third of the sessions the request records of 2.1.300 and later; then it runs retinue and \`ccusage ${CCUSAGE} claude session --json --offline\` on the same files, in turn. Both must find every token that was written. ccusage sums tokens and money by session; retinue also links every agent to its parent.

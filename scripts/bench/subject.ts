@@ -52,17 +52,18 @@ export class Subject {
     appendFileSync(path, `${JSON.stringify({ ...common, type: "user", message: { role: "user", content: `One more, number ${number}.` } })}\n`);
   }
 
-  /** From the moment a record is written until `events --follow` prints it, in seconds. */
-  async followDelay(number: number): Promise<number> {
+  /** From the moment a record is written until `events --follow` prints it, in seconds; for so many records, one after the other. */
+  async followDelays(first: number, count: number): Promise<number[]> {
     const { program, args, env } = this.command("events", `claude://${this.stats.newest.id}`, "--follow");
     const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
     try {
-      return await new Promise<number>((resolve, reject) => {
+      return await new Promise<number[]>((resolve, reject) => {
+        const delays: number[] = [];
         let written = 0;
         let text = "";
         const write = () => {
           written = performance.now();
-          this.grow(number);
+          this.grow(first + delays.length);
         };
         // What is there already comes first; when nothing more has come for a while, it waits for more.
         let quiet = setTimeout(write, QUIET_MS);
@@ -72,9 +73,14 @@ export class Subject {
           if (written === 0) {
             clearTimeout(quiet);
             quiet = setTimeout(write, QUIET_MS);
-          } else if (text.includes(`One more, number ${number}.`)) {
+          } else if (text.includes(`One more, number ${first + delays.length}.`)) {
+            delays.push((performance.now() - written) / 1_000);
+            if (delays.length < count) {
+              setTimeout(write, PAUSE_MS);
+              return;
+            }
             clearTimeout(limit);
-            resolve((performance.now() - written) / 1_000);
+            resolve(delays);
           }
         });
       });
@@ -85,3 +91,5 @@ export class Subject {
 }
 
 const QUIET_MS = 2_000;
+/** Not so soon that the last one is still being dealt with, and at no even distance. */
+const PAUSE_MS = 370;

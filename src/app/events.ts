@@ -71,9 +71,12 @@ export class EventReader {
     if (source === undefined) return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
+    const { packed } = source.stream;
+    // What is packed is not appended to.
+    if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
     if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
-    for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
+    for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
@@ -138,7 +141,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
     this.#calls.set(agent, known);
     return known;
   }

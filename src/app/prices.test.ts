@@ -8,6 +8,7 @@ import { listPrice } from "./prices.ts";
 const at = Date.parse("2026-11-15");
 const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall => ({
   response: recordKey("claude", "r"),
+  rows: null,
   at,
   model,
   tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },

@@ -80,7 +80,7 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...keptWith(key), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [keptWith(key).keptWith ?? key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, ...keptWith(key), uri, sessionId, agentId })),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, ...keptWith(key), uri, sessionId, agentId, path })),
     problems: forest.problems,
   };
 }

@@ -4,10 +4,11 @@ import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { noReads, readIfThere, WITHOUT_WAITING } from "../transports/files.ts";
+import { noReads, readIfThere, readLines, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
+import { isWholeJson } from "./sync.ts";
 import { objectRecord } from "./sync-database.ts";
 
 export interface Finding {
@@ -57,7 +58,8 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
 
 async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
   if (!("row" in place)) {
-    const line = place.line === 0 ? readIfThere(path) : await readLineAt(path, place.offset);
+    const { packed } = source.stream;
+    const line = place.line === 0 ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];
@@ -85,6 +87,17 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
   } finally {
     await file.close();
   }
+}
+
+/** Nothing in a packed file can be found but by unpacking what is before it. */
+async function unpackLine(
+  path: string,
+  { line: number, offset }: { readonly line: number; readonly offset: number },
+  packed: "zstd",
+): Promise<Uint8Array | null> {
+  for await (const lines of readLines(path, noReads(), isWholeJson, { offset, lines: number - 1 }, { packed }))
+    for (const line of lines) if (line.is === "line" && line.number === number) return line.bytes;
+  return null;
 }
 
 /** A crash may have left some behind the record. */

@@ -7,6 +7,7 @@ import { largestTokens, type Tokens } from "./usage.ts";
 /** One response of a model, however many rows it was written in. */
 export interface ModelCall {
   readonly response: RecordKey;
+  readonly rows: RecordKey | null;
   readonly at: number | null;
   readonly model: string;
   readonly tokens: Tokens;
@@ -39,6 +40,9 @@ export interface GatheredAgent {
   readonly cwd: string | null;
   readonly branch: string | null;
   readonly background: boolean | null;
+  readonly path: string | null;
+  /** As its own records say it; records that were copied tell it as well. */
+  readonly saysForkedFrom: AgentKey | null;
   readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
@@ -79,6 +83,7 @@ export function gatherAgents(
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
+        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
         break;
       case "thread-titled": {
         const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
@@ -109,6 +114,7 @@ export function gatherAgents(
       case "process-seen":
       case "call-aliased":
       case "call-offers":
+      case "call-refused":
       case "file-refused":
         break;
       default:
@@ -144,6 +150,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     cwd: firstOf("cwd"),
     branch: firstOf("branch"),
     background: firstOf("background"),
+    path: firstOf("path"),
+    saysForkedFrom: firstOf("forkedFrom"),
     tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
@@ -158,7 +166,10 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     records: records.length,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
-    own: standing === undefined || standing.stands === null ? null : { at: standing.at, stands: standing.stands, certain: standing.certain },
+    own:
+      standing === undefined || standing.stands === null
+        ? null
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -183,6 +194,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     return [
       {
         response: first.response,
+        rows: list.find((r) => r.rows !== undefined)?.rows ?? null,
         at: first.at,
         model: list.find((r) => r.model !== "")?.model ?? "",
         tokens,

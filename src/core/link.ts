@@ -81,10 +81,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
 
+  /** The thread on whose behalf something is done; nobody's where a thread of its own has no parent. */
+  const hostOf = (key: AgentKey) => (threadOf(key) === key ? (parentage.parents.get(key) ?? null) : threadOf(key));
   const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
   const isInternal = (key: AgentKey) => {
     const internal = gathered.get(key)?.internal;
-    if (internal === undefined || internal === null) return false;
+    if (internal === undefined || internal === null || hostOf(key) === null) return false;
     // Somebody's call made it, even where the record of the call itself is lost.
     return !internal.unlessSpawned || !(spawned.has(key) || parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"));
   };
@@ -100,7 +102,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     [...settled.values()].flatMap(({ settlements }) => settlements.flatMap((s) => s.revealed ?? [])),
     (found) => found.agent,
   );
-  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => threadOf(g.key));
+  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => hostOf(g.key));
 
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
   const processes = processViews(facts, infoOf, options.liveness);
@@ -135,7 +137,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       verdict,
       statements,
       lastActivity: lastActivity.get(key) ?? null,
-      forkedFrom: parentOf(key) === null ? (ownership.copiedFrom.get(key) ?? null) : null,
+      forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
       revealed: (revealed.get(key) ?? []).map((found) => found.call),
       settled: settled.get(key) ?? null,

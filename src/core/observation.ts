@@ -34,6 +34,7 @@ export type Fact =
   | CallSpawned
   | CallAliased
   | CallOffers
+  | CallRefused
   | FileRefused
   | ParentNamed
   | Answers
@@ -64,6 +65,10 @@ export interface AgentDescribed {
   readonly cwd?: string;
   readonly branch?: string;
   readonly background?: boolean;
+  /** Where it stands among the agents of its thread, in the product's own words, such as `/root/alpha/beta`: another name for it. */
+  readonly path?: string;
+  /** It began as a copy of that one, and what was copied is not in its records. */
+  readonly forkedFrom?: AgentKey;
   /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
   readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
   /** Restrictions that the product records; null where it records none of that kind. */
@@ -104,12 +109,16 @@ export interface RecordRead {
   readonly text: string | null;
   /** True for what a person would call a message; false for bookkeeping. */
   readonly message: boolean;
+  /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
+  readonly turn?: string;
 }
 
 export interface ModelCalled {
   readonly type: "model-call";
   /** Equal for every row a response is spread over. */
   readonly response: RecordKey;
+  /** What the rows of the response are keyed by, where they do not name it themselves. */
+  readonly rows?: RecordKey;
   readonly model: string;
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
@@ -180,6 +189,12 @@ export interface CallOffers {
   readonly match: MatchKey;
 }
 
+/** The call was turned down: it made nobody. */
+export interface CallRefused {
+  readonly type: "call-refused";
+  readonly call: CallKey;
+}
+
 /** The agent's file is not what its place says. What only that place says of the agent does not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
@@ -232,11 +247,19 @@ export interface ProcessSeen {
   readonly waitingFor: string | null;
 }
 
-export interface ProcessMark {
-  /** 0 where the product does not say. */
+/** By its number, by a lock that it holds as long as it lives, or by a file that it has open to write to it. */
+export type ProcessMark = PidMark | LockMark | HolderMark;
+
+export interface LockMark {
+  readonly lock: string;
+}
+
+export interface HolderMark {
+  readonly holds: string;
+}
+
+export interface PidMark {
   readonly pid: number;
-  /** The process is whichever has this file open to write to it. */
-  readonly holds?: string;
   /** When the process began, in the unit its operating system uses; tells a reused pid from the real one. */
   readonly birth: string | null;
   /** The machine or container the pid belongs to. */
@@ -253,12 +276,6 @@ export type { Of as ObservationOf };
  * Threads with a key in common must be linked together.
  */
 export function crossKeys(o: Observation): readonly string[] {
-  const own = threadOf(o.speaker);
-  const others: string[] = [];
-  const mention = (agent: AgentKey) => {
-    const thread = threadOf(agent);
-    if (thread !== own) others.push(thread);
-  };
   switch (o.type) {
     case "record":
       return o.keys.slice(0, 1);
@@ -268,33 +285,48 @@ export function crossKeys(o: Observation): readonly string[] {
     case "spawn-called":
       return o.offers;
     case "thread-titled":
-      if (typeof o.of !== "string") return [o.of.record];
-      mention(o.of);
-      break;
-    case "agent-described":
-      mention(o.agent);
-      break;
-    case "call-spawned":
-      mention(o.child);
-      break;
-    case "parent-named":
-      mention(o.child);
-      mention(o.parent);
-      break;
+      return typeof o.of === "string" ? otherThreads(o) : [o.of.record];
+    default:
+      return otherThreads(o);
+  }
+}
+
+/** The thread in whose records it stands, and those that it names: all of them are known by it. */
+export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
+
+function otherThreads(o: Observation): readonly AgentKey[] {
+  const own = threadOf(o.speaker);
+  return agentsNamed(o)
+    .map(threadOf)
+    .filter((thread) => thread !== own);
+}
+
+function agentsNamed(o: Observation): readonly AgentKey[] {
+  switch (o.type) {
+    case "thread-titled":
     case "lifecycle":
-      if (typeof o.of === "string") mention(o.of);
-      break;
+      return typeof o.of === "string" ? [o.of] : [];
+    case "agent-described":
+      return o.forkedFrom === undefined ? [o.agent] : [o.agent, o.forkedFrom];
+    case "call-spawned":
+      return [o.child];
+    case "parent-named":
+      return [o.child, o.parent];
     case "process-seen":
-      mention(o.thread);
-      break;
+      return [o.thread];
+    case "answers":
+      return [o.agent];
+    case "record":
     case "model-call":
+    case "spawn-called":
     case "call-aliased":
+    case "call-offers":
+    case "call-refused":
     case "call-unrecorded":
     case "total-stated":
     case "file-refused":
       return [];
     default:
-      o satisfies never;
+      return o satisfies never;
   }
-  return others;
 }

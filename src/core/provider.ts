@@ -19,6 +19,8 @@ export interface Provider {
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
+  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  isAgentPath?(path: string): boolean;
   /** Whose price list its models are on. */
   readonly vendor: string;
   /** How its ids look, for a person who mistyped one. */
@@ -65,6 +67,10 @@ export interface FileStream extends Readable {
   readonly shape: "lines" | "document";
   /** What it says holds only while it is there: a mark of a running process, say. */
   readonly fleeting?: true;
+  /** Its lines are packed so. Such a file is cold: it is not appended to, and read as a whole when it changes. */
+  readonly packed?: "zstd";
+  /** Where else below the root the same file may lie: moved away, packed, unpacked. If it is gone here and there is one there, that one speaks instead. */
+  readonly elsewhere?: readonly string[];
 }
 
 /**
@@ -74,6 +80,8 @@ export interface FileStream extends Readable {
 export interface DatabaseStream extends Readable {
   readonly shape: "database";
   readonly fleeting?: never;
+  readonly packed?: never;
+  readonly elsewhere?: never;
   /** How to read a database that looks like this; a sentence for people where nobody knows. */
   plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
 }

@@ -3,6 +3,7 @@ import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSy
 import { open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { type Packing, unpacked } from "./packed.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
 export interface ReadCounts {
@@ -186,20 +187,21 @@ export const positionAfter = (line: Line): LinePosition => ({
  * The lines of a file, without their ends; `end` is where the next one begins.
  * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
  * However long a line is, no more than `max` bytes of it are held. The bytes of the lines are good until the next ones are asked for.
+ * Positions in a packed file are those of what is packed in it.
  */
 export async function* readLines(
   path: string,
   counts: ReadCounts,
   whole: (line: Uint8Array) => boolean,
   from: LinePosition = START,
-  max = MAX_RECORD,
+  { max = MAX_RECORD, packed }: { readonly max?: number; readonly packed?: Packing | undefined } = {},
 ): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let rest: Buffer[] = [];
   let restLength = 0;
   let number = from.lines;
   let position = from.offset;
-  for await (const chunk of chunksOf(path, from.offset)) {
+  for await (const chunk of packed === undefined ? chunksOf(path, from.offset) : unpacked(path, from.offset)) {
     counts.bytes += chunk.length;
     const lines: Line[] = [];
     let start = 0;

@@ -1,12 +1,18 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import type { Holder, Liveness } from "../core/liveness.ts";
-import type { ProcessMark } from "../core/observation.ts";
+import type { PidMark, ProcessMark } from "../core/observation.ts";
+import { lockLiveness } from "./locks.ts";
 
 const LINUX_TICKS_PER_SECOND = 100;
 
-/** Is the process there, and is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
+/** Is the process there that left the mark? */
 export function processLiveness(mark: ProcessMark): ReturnType<Liveness> {
-  if (mark.holds !== undefined) return holderOf(mark.holds);
+  if ("lock" in mark) return lockLiveness(mark.lock);
+  return "holds" in mark ? holderOf(mark.holds) : pidLiveness(mark);
+}
+
+/** Is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
+function pidLiveness(mark: PidMark): "alive" | "gone" | "unknown" {
   if (!isOurDomain(mark.domain)) return "unknown";
   // To a signal, 0 and below mean whole groups of processes.
   if (!Number.isInteger(mark.pid) || mark.pid <= 0) return "gone";

@@ -68,8 +68,11 @@ function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   const taken = new Map<string, JunkRecord[]>();
   for (const source of sources) {
     for (const record of source.records) {
+      // A mark may be an empty file.
+      if (record.length === 0) continue;
       const value = JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
-      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")}`;
+      const inside = Object.values(value).map((part) => (typeof part === "object" && part !== null && "type" in part ? part.type : ""));
+      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")} ${inside.join(" ")}`;
       const list = taken.get(shape) ?? [];
       if (list.length < 2) taken.set(shape, [...list, new JunkRecord(source, record)]);
     }

@@ -1,10 +1,10 @@
 /** Runs the real OpenCode, headless, in a home of its own that is thrown away afterwards. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Run, signalGroup, untilEnd } from "./claude.ts";
 import { install } from "./install.ts";
+import { Group, type Run } from "./process.ts";
 
 export interface OpenCode {
   home: string;
@@ -30,27 +30,13 @@ export async function openOpenCode([program = ""]: string[], modelUrl: string, e
   await writeFile(join(settings, "opencode.json"), JSON.stringify({ ...configuration(modelUrl), ...extra }));
   await writeFile(join(project, "a.txt"), "alpha\n");
   execFileSync("git", ["init", "-q", "-b", "main"], { cwd: project, env: { PATH: process.env.PATH ?? "", HOME: home } });
-  const running = new Set<Run>();
+  const group = new Group();
 
   return {
     home,
-    start(prompt) {
-      const child = spawn(program, ["run", "--format", "json", prompt], {
-        cwd: project,
-        env: environment(home),
-        detached: true,
-        stdio: ["ignore", "ignore", "pipe"],
-      });
-      const run: Run = { ended: untilEnd(child, "opencode"), signalGroup: (signal) => signalGroup(child, signal) };
-      running.add(run);
-      const forget = () => running.delete(run);
-      run.ended.then(forget, forget);
-      return run;
-    },
+    start: (prompt) => group.start([program, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
     async dispose() {
-      const left = [...running];
-      for (const run of left) run.signalGroup("SIGKILL");
-      await Promise.allSettled(left.map((run) => run.ended));
+      await group.endAll();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };

@@ -58,7 +58,7 @@ describe("a session", () => {
   });
 
   it("is looked after by the process that has the database open; where it was imported, by nobody", () => {
-    expect(facts(session({}), "process-seen").map((o) => o.process.holds)).toEqual(["/db"]);
+    expect(facts(session({}), "process-seen").map((o) => o.process)).toEqual([{ holds: "/db" }]);
     const foreign = new SessionRows({ ...FILE, isForeign: true }).push(session({}), 0, "session");
     expect(foreign.observations.filter((o) => o.type === "process-seen")).toEqual([]);
   });

@@ -32,8 +32,7 @@ export function readSession(out: FindingsOf, info: SessionInfo, file: SourceFile
   const isNamed = info.title !== null && !UNTITLED.test(info.title) && !(info.parent !== null && TITLE.test(info.title));
   if (isNamed && info.title !== null) out.add({ type: "thread-titled", of: agent, title: info.title, rank: 0 });
   if (info.parent !== null) readParent(out, info, info.parent);
-  if (database !== null)
-    out.add({ type: "process-seen", thread: agent, process: { pid: 0, birth: null, domain: null, startedAt: null, holds: database }, waitingFor: null });
+  if (database !== null) out.add({ type: "process-seen", thread: agent, process: { holds: database }, waitingFor: null });
 }
 
 function readParent(out: FindingsOf, { id, title }: SessionInfo, parent: string) {
