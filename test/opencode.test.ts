@@ -240,6 +240,33 @@ describe("a database of another version", () => {
   });
 });
 
+describe("a child that waits", () => {
+  const activities = async (name: string, moment: string, began: number) => {
+    const home = join(FIXTURES, "opencode", name, moment);
+    const liveness = () => ({ pid: 7, startedAt: began });
+    const { forest } = await readMachine({ env: { HOME: home, RETINUE_HOME: join(scratch, "other") }, now: FIXED.now, liveness, providers: [opencode] });
+    return [...forest.agents.values()].map(({ verdict }) => [verdict.status, verdict.activity]);
+  };
+
+  it("says for what, as long as a process has the database open that was there before", async () => {
+    expect(await activities("permission-wait", "home-at-waiting", 0)).toEqual([
+      ["running", 'waits for its agent "Needs bash"'],
+      ["running", "waits for a permission (bash)"],
+    ]);
+    expect(await activities("promoted", "home-at-promoted", 0)).toEqual([
+      ["running", "waits for 1 background agent"],
+      ["running", "waits for the model"],
+    ]);
+  });
+
+  it("has ended if that process began later", async () => {
+    expect(await activities("permission-wait", "home-at-waiting", FIXED.now())).toEqual([
+      ["shutdown", null],
+      ["shutdown", null],
+    ]);
+  });
+});
+
 describe("a damaged database", () => {
   it("never breaks anything: what can be read is shown, or its damage is told", async () => {
     const whole = readFileSync(databaseIn("same-prompt"));

@@ -70,13 +70,10 @@ describe("a thread's process", () => {
 
 describe("a process that is known only by the file it has open", () => {
   const book = notebook();
-  book.see(
-    { by: main },
-    { type: "process-seen", thread: main, process: { pid: 0, birth: null, domain: null, startedAt: null, holds: "/db" }, waitingFor: null },
-  );
+  book.see({ by: main }, { type: "process-seen", thread: main, process: { holds: "/db" }, waitingFor: null });
 
   it("is whoever has it open", () => {
-    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", pid: 7, startedAt: 5, waitingFor: null });
+    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", who: "pid 7", startedAt: 5, waitingFor: null });
   });
 
   it("is gone when nobody has, and unknown where nobody can tell", () => {

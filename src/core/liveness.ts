@@ -21,8 +21,7 @@ export function processViews(facts: readonly Observation[], infoOf: (key: AgentK
   const view = (thread: AgentKey): ProcessView => {
     const marks = (seen.get(thread) ?? []).map((f) => {
       const found = liveness(f.process);
-      const is = typeof found === "string" ? found : ("alive" as const);
-      return { ...f, process: typeof found === "string" ? f.process : { ...found, birth: null, domain: null }, is };
+      return typeof found === "string" ? { ...f, is: found } : { ...f, process: { ...UNMARKED, ...found }, is: "alive" as const };
     });
     const newestFirst = marks.sort((a, b) => startOf(b.process) - startOf(a.process) || pidOf(b.process) - pidOf(a.process));
     const alive = newestFirst.find((m) => m.is === "alive");
@@ -40,11 +39,13 @@ export function processViews(facts: readonly Observation[], infoOf: (key: AgentK
   };
 }
 
+/** What nobody wrote down of a process that was found by other means. */
+const UNMARKED = { birth: null, domain: null };
+
 const isPid = (mark: ProcessMark): mark is PidMark => "pid" in mark;
 const startOf = (mark: ProcessMark) => (isPid(mark) ? (mark.startedAt ?? 0) : 0);
 const pidOf = (mark: ProcessMark) => (isPid(mark) ? mark.pid : 0);
 const nameOf = (mark: ProcessMark) => (isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "it holds the lock of the thread" : "it has the database open");
-
 function goneWords(mark: ProcessMark): string {
   if (isPid(mark)) return `its process (pid ${mark.pid}) is gone`;
   return "lock" in mark ? "nobody holds the lock of the thread any more" : "no process has its database open any more";

@@ -41,6 +41,7 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
+  if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);
   // Where the product writes down the agent's turns, these tell how it ended; others are asked only about a turn that never did.
   if (q.own.turn !== null && q.own.stands !== "open") return byOwnRecords(q, q.own);
   if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);

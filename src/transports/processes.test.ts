@@ -86,7 +86,7 @@ describe("a process of another place", () => {
 describe("the process that has a file open", () => {
   const folder = mkdtempSync(join(tmpdir(), "retinue-holder-"));
   afterAll(() => rmSync(folder, { recursive: true }));
-  const holder = (path: string) => processLiveness({ pid: 0, birth: null, domain: null, startedAt: null, holds: path });
+  const holder = (path: string) => processLiveness({ holds: path });
   const open = async (name: string, flags: string) => {
     const path = join(folder, name);
     writeFileSync(path, "");

@@ -9,7 +9,8 @@ type Said = Pick<EventDraft, "kind" | "text" | "at"> & Partial<EventDraft>;
 
 /** A message as people want to read it. What is still being written is left out until it is whole: each event is told once. */
 export function eventsOf(message: Message): EventDraft[] {
-  const keys = [copyKey(message)];
+  // The record of a summary is the product's own, but people read it where it stands.
+  const keys = isCompaction(message) ? [] : [copyKey(message)];
   const speaker = key.session(message.session);
   const response = message.role === "assistant" ? responseOf(message) : null;
   const whole = (said: Said): EventDraft => ({ speaker, keys, tool: null, response, ...said });

@@ -7,8 +7,9 @@ import { isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, to
 import { isSpawn, readNotices, readTask } from "./task.ts";
 import { isAnything, tokensOf } from "./tokens.ts";
 
-/** Written while the product shortens a conversation on its own behalf. */
-export const isCompaction = ({ role, info }: Message) => role === "assistant" && (info.summary === true || info.mode === "compaction");
+/** Written while the product shortens a conversation on its own behalf. Where that fails, the session itself is stuck. */
+export const isCompaction = ({ role, info }: Message) =>
+  role === "assistant" && (info.summary === true || info.mode === "compaction") && asObject(info.error) === null;
 
 /** Whose message it is: the session's, or the product's own in it. */
 export const speakerOf = (message: Message): AgentKey =>
@@ -52,7 +53,9 @@ function readUser(out: FindingsOf, message: Message) {
     ...(type === null ? {} : { agentType: type }),
     ...(denied.length === 0 ? {} : { tools: { allowed: null, denied } }),
   });
-  out.add({ type: "record", role: "user", stands: "open", certain: true, calls: [], results: [], text: null, message: prompt.trim() !== "" });
+  // A request to shorten the conversation asks the agent for nothing.
+  const stands = message.parts.some((part) => part.type === "compaction") ? null : "open";
+  out.add({ type: "record", role: "user", stands, certain: true, calls: [], results: [], text: null, message: prompt.trim() !== "" });
 }
 
 function readAssistant(out: FindingsOf, message: Message) {
