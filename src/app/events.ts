@@ -3,8 +3,8 @@ import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines, wholeFile } from "../transports/files.ts";
-import { asSource, type Found } from "./discover.ts";
+import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
+import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
 import { type FoundDatabase, objectRecords } from "./sync-database.ts";
@@ -69,11 +69,14 @@ export class EventReader {
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
     if (source === undefined) return;
-    if (source.stream.shape === "document") return yield* this.#newInDocument(source);
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
+    const { packed } = source.stream;
+    // What is packed is not appended to.
+    if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
-    for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
+    if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
+    for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
@@ -84,26 +87,28 @@ export class EventReader {
     }
   }
 
-  /** A document is written anew as a whole: what it said before is not told again. */
-  async *#newInDocument(source: Found): AsyncGenerator<Placed> {
-    const { path } = source;
-    const bytes = wholeFile(path) ?? new Uint8Array();
-    for (const [number, draft] of source.stream.open(asSource(source)).events(bytes, 0).entries()) {
-      const what = `${path} ${draft.keys[0] ?? number} ${draft.kind} ${draft.tool?.call ?? draft.text}`;
-      if (!this.#rows.has(what)) yield { ...draft, id: `${path}:0#${number}`, ref: { path, line: 0 }, order: number };
-      this.#rows.add(what);
+  async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
+    const document = readIfThere(path);
+    for (const [number, draft] of (document === null ? [] : parser.events(document, 0)).entries()) {
+      const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number };
+      if (this.#isNewInRow(placed.id)) yield placed;
     }
   }
 
-  /** A row that changed comes again: what it said before is not told twice. */
+  /** A record that changed comes again: what it said before is not told twice. */
+  #isNewInRow(id: string): boolean {
+    const isNew = !this.#rows.has(id);
+    this.#rows.add(id);
+    return isNew;
+  }
+
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
     for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
       if (record === null) continue;
       parser.push(record, position, row);
       for (const [number, draft] of parser.events(record, position, row).entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (!this.#rows.has(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position };
-        this.#rows.add(id);
+        if (this.#isNewInRow(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position };
       }
     }
   }
@@ -136,7 +141,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
     this.#calls.set(agent, known);
     return known;
   }

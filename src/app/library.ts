@@ -94,7 +94,9 @@ export class Library {
     const problems: Problem[] = [];
     for (const state of this.store.unfinished()) {
       const { path, size, offset, lines } = state;
-      if (this.source(path)?.stream.shape !== "lines") continue;
+      const stream = this.source(path)?.stream;
+      // Of a packed file the offset is one in what is packed.
+      if (stream?.shape !== "lines" || (stream.packed !== undefined && size > 0)) continue;
       if (size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
       else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
       else if (offset === 0) problems.push({ code: "file-empty", where: path, detail: `${size} bytes of blanks` });

@@ -4,10 +4,11 @@ import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { noReads, WITHOUT_WAITING, wholeFile } from "../transports/files.ts";
+import { noReads, readIfThere, readLines, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
+import { isWholeJson } from "./sync.ts";
 import { objectRecord } from "./sync-database.ts";
 
 export interface Finding {
@@ -51,15 +52,17 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   if (source === undefined) return null;
   const parser = source.stream.open(asSource(source));
   const drafts = await draftsAt(source, hit, parser);
+  const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
   // One record may hold what several said.
   const own = drafts.filter((draft) => draft.speaker === hit.speaker);
   const spoken = own.length > 0 ? own : drafts;
-  return spoken.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? spoken[0] ?? null;
+  return spoken.find((draft) => draft.at === hit.at && fits(draft)) ?? spoken.find(fits) ?? spoken[0] ?? null;
 }
 
 async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
   if (!("row" in place)) {
-    const line = source.stream.shape === "document" ? wholeFile(path) : await readLineAt(path, place.offset);
+    const { packed } = source.stream;
+    const line = place.line === 0 ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];
@@ -68,7 +71,7 @@ async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parse
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
-  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: place.line };
+  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: Math.max(1, place.line) };
 
 const BLOCK = 64 * 1024;
 
@@ -87,6 +90,17 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
   } finally {
     await file.close();
   }
+}
+
+/** Nothing in a packed file can be found but by unpacking what is before it. */
+async function unpackLine(
+  path: string,
+  { line: number, offset }: { readonly line: number; readonly offset: number },
+  packed: "zstd",
+): Promise<Uint8Array | null> {
+  for await (const lines of readLines(path, noReads(), isWholeJson, { offset, lines: number - 1 }, { packed }))
+    for (const line of lines) if (line.is === "line" && line.number === number) return line.bytes;
+  return null;
 }
 
 /** A crash may have left some behind the record. */

@@ -19,6 +19,8 @@ export interface Provider {
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
+  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  isAgentPath?(path: string): boolean;
   /** Whose price list its models are on; null where they are of many, which the calls themselves name. */
   readonly vendor: string | null;
   /** What models thought is not in its output tokens but beside them, and costs the same. */
@@ -80,6 +82,10 @@ export interface FileStream extends Readable {
   readonly shape: "lines" | "document";
   /** What it says holds only while it is there: a mark of a running process, say. */
   readonly fleeting?: true;
+  /** Its lines are packed so. Such a file is cold: it is not appended to, and read as a whole when it changes. */
+  readonly packed?: "zstd";
+  /** Where else below the root the same file may lie: moved away, packed, unpacked. If it is gone here and there is one there, that one speaks instead. */
+  readonly elsewhere?: readonly string[];
 }
 
 /**
@@ -89,6 +95,8 @@ export interface FileStream extends Readable {
 export interface DatabaseStream extends Readable {
   readonly shape: "database";
   readonly fleeting?: never;
+  readonly packed?: never;
+  readonly elsewhere?: never;
   /** How to read a database that looks like this; a sentence for people where nobody knows. */
   plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
 }
@@ -111,6 +119,8 @@ export type Mark = Readonly<Record<string, string | number | null>>;
 export interface DatabasePlan {
   /** Every object there is: `object`, its id, and `revision`, which is another one whenever something of the object changed. Asked at first, and when `news` cannot tell. */
   readonly objects: Query;
+  /** What else is in it that nobody knows to read, in a sentence for people. */
+  readonly unread?: string;
   /** How to find what changed without asking about everything. */
   readonly news?: DatabaseNews;
   /** The records of an object that are new or changed since `saved` was saved: `row` names the record in the object, `position` orders them, `record` is its JSON. */

@@ -104,6 +104,8 @@ export interface AgentRow {
   /** The provider's own id of the thread it stands under, and of itself. */
   readonly sessionId: string;
   readonly agentId: string | null;
+  /** Its product's other name for it, below the thread. */
+  readonly path: string | null;
 }
 
 export interface Facts {

@@ -3,6 +3,7 @@ import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSy
 import { open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { type Packing, unpacked } from "./packed.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
 export interface ReadCounts {
@@ -168,12 +169,12 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   }
 }
 
-/** The same for whoever can do without: null if the file is gone by now. */
-export function wholeFile(path: string): Uint8Array | null {
+/** The same for one that may be gone by now. */
+export function readIfThere(path: string): Uint8Array | null {
   try {
     return readWhole(path, noReads());
   } catch {
-    // Gone, or no file any more.
+    // Gone, half written, or not ours to read: then there is nothing to show of it.
     return null;
   }
 }
@@ -203,20 +204,21 @@ export const positionAfter = (line: Line): LinePosition => ({
  * The lines of a file, without their ends; `end` is where the next one begins.
  * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
  * However long a line is, no more than `max` bytes of it are held. The bytes of the lines are good until the next ones are asked for.
+ * Positions in a packed file are those of what is packed in it.
  */
 export async function* readLines(
   path: string,
   counts: ReadCounts,
   whole: (line: Uint8Array) => boolean,
   from: LinePosition = START,
-  max = MAX_RECORD,
+  { max = MAX_RECORD, packed }: { readonly max?: number; readonly packed?: Packing | undefined } = {},
 ): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let rest: Buffer[] = [];
   let restLength = 0;
   let number = from.lines;
   let position = from.offset;
-  for await (const chunk of chunksOf(path, from.offset)) {
+  for await (const chunk of packed === undefined ? chunksOf(path, from.offset) : unpacked(path, from.offset)) {
     counts.bytes += chunk.length;
     const lines: Line[] = [];
     let start = 0;

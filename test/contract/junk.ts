@@ -70,7 +70,8 @@ function telling(sources: readonly FixtureSource[]): JunkRecord[] {
     for (const record of source.records) {
       const value = jsonIn(record);
       if (value === null) continue;
-      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")}`;
+      const inside = Object.values(value).map((part) => (typeof part === "object" && part !== null && "type" in part ? part.type : ""));
+      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")} ${inside.join(" ")}`;
       const list = taken.get(shape) ?? [];
       if (list.length < 2) taken.set(shape, [...list, new JunkRecord(source, record)]);
     }

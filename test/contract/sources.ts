@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as sqlite from "node:sqlite";
+import { zstdDecompressSync } from "node:zlib";
 import { objectPath } from "../../src/app/discover.ts";
 import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
 import { ProductDatabase, type RecordRow } from "../../src/transports/database.ts";
@@ -30,7 +31,7 @@ export function fixtureSources(provider: Provider, folder: string): FixtureSourc
     const stream = root === undefined ? null : provider.stream(path.slice(root.length + 1));
     if (stream === null) return [];
     if (stream.shape === "database") return objectsIn(name, path, stream);
-    const bytes = readFileSync(path);
+    const bytes = stream.packed === undefined ? readFileSync(path) : zstdDecompressSync(readFileSync(path));
     return [{ name, stream, file: { path: name, bytes: bytes.length }, records: stream.shape === "document" ? [bytes] : [...linesOf(bytes)] }];
   });
 }
