@@ -74,9 +74,9 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
   const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
   return {
     versions,
-    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...keptWith(key), ...(scattered ? { settled: false } : {}) })),
-    spent: new Map([...trees].map(([key, tree]) => [keptWith(key).keptWith ?? key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, ...keptWith(key), uri, sessionId, agentId, path })),
+    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
+    spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
     problems: forest.problems,
   };
 }

@@ -272,7 +272,7 @@ class SqliteStore implements Store {
       );
     for (const a of agents)
       this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
-        idOf(a.keptWith ?? a.key),
+        idOf(a.key),
         a.key,
         a.uri,
         a.sessionId,
