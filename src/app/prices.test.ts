@@ -14,7 +14,6 @@ const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall =>
   tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },
   counted: true,
   end: "finished",
-  statedUsd: null,
 });
 
 describe("public prices", () => {
@@ -64,8 +63,9 @@ describe("public prices", () => {
 describe("a call", () => {
   const tokens = { inputTokens: 1000, outputTokens: 100, reasoningTokens: 50 };
 
-  it("costs nothing known where too little is recorded", () => {
-    expect(listPrice({ ...call("claude-sonnet-4-5", tokens), isPartial: true }, "copilot")).toBeNull();
+  it("costs what its product says, where it says so, and nothing known where too little is recorded", () => {
+    expect(listPrice({ ...call("nobody-knows-it", tokens), costUsd: 0.25 }, "pi")).toBe(0.25);
+    expect(listPrice({ ...call("claude-sonnet-4-5", tokens), costUsd: null }, "copilot")).toBeNull();
   });
 
   it("is on the list of the vendor that it names", () => {

@@ -17,7 +17,7 @@ function priceList(): PriceList {
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? (listPrice(call, provider) ?? call.statedUsd) : ownPrice(price, asListed(call, provider));
+    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider));
   };
 }
 
@@ -42,9 +42,9 @@ function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
   );
 }
 
-/** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them, and where too little is known of the call. */
+/** What a call cost by the product's own word, else by the public price lists at the time it was made; null for a model that is on none of them. */
 export const listPrice: Price = (asked: ModelCall, provider: string) => {
-  if (asked.isPartial) return null;
+  if (asked.costUsd !== undefined) return asked.costUsd;
   const vendor = asked.vendor ?? productOf(provider)?.vendor ?? undefined;
   const call = asListed(asked, provider);
   const name = `${vendor} ${call.model}`;

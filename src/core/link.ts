@@ -154,7 +154,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
 function withoutDoubt({ own }: GatheredAgent, children: readonly GatheredAgent[]): OwnStand | null {
   if (own === null || own.certain || own.stands !== "answered" || own.at === null) return own;
   const { at } = own;
-  return children.some((child) => (child.firstAt ?? at) > at) ? { at, stands: "open", certain: true, turn: null } : own;
+  return children.some((child) => (child.firstAt ?? at) > at) ? { ...own, stands: "open", certain: true } : own;
 }
 
 /** Takes out what nothing but a refused file's place vouches for; what others say of the agent stays. */

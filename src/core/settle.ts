@@ -235,7 +235,7 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">,
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
   return {
     agent: trace.agent.key,
-    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished", statedUsd: null },
+    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" },
   };
 }
 

@@ -7,4 +7,4 @@ import { opencode } from "./opencode/index.ts";
 import { pi } from "./pi/index.ts";
 
 /** The only list of providers. */
-export const PROVIDERS: readonly Provider[] = [claude, codex, opencode, copilot, gemini, pi];
+export const PROVIDERS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi];

@@ -42,7 +42,6 @@ export function entryMarkdown(entries: number, events: readonly AgentEvent[], fu
   const told = entriesOf(events, full);
   return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", told.join("\n\n") || "_Nothing was said in it._"].join("\n");
 }
-
 /** Some products keep every message in a file of its own. */
 const SHOWN_RECORDS = 5;
 

@@ -56,8 +56,8 @@ export function outputIn({ data }: CopilotEvent, session: string, isAll: boolean
   const [response, output] = [asWords(data.apiCallId), asNumber(data.outputTokens)];
   if (response === null || output === null) return null;
   const tokens = { ...NO_TOKENS, outputTokens: Math.max(0, output) };
-  const partial = isAll ? { isPartial: true as const } : {};
-  return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? "", ...partial, tokens, chars: 0, ended: true };
+  const cost = isAll ? { costUsd: null } : {};
+  return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? "", ...cost, tokens, chars: 0, ended: true };
 }
 
 function tokensIn(usage: JsonObject): Tokens {
