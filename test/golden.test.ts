@@ -48,6 +48,9 @@ const TELLING = {
     "v2-packed",
   ],
   opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "subtask", "v1.0.185-tree"],
+  copilot: ["nested", "compact", "v1.0.64"],
+  gemini: ["parallel", "fail", "v0.36"],
+  pi: ["parallel", "nested", "fork", "branches", "nico", "tintin-parallel"],
 } as const;
 
 const cases = Object.entries(TELLING).flatMap(([provider, names]) => names.map((name) => ({ provider, name })));

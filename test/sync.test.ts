@@ -287,7 +287,7 @@ describe("what is no file", () => {
     await library.refresh();
     const again = files.filter((file) => file.includes("/projects/")).map((file) => file.replace(first, second));
     await library.refreshPaths(again);
-    const roots = library.roots.filter(({ provider }) => provider.name === "claude");
+    const roots = library.roots.filter((root) => root.path === first || root.path === second);
     expect(roots.map((root) => [root.path, root.folders.includes("projects")])).toEqual([
       [first, true],
       [second, false],

@@ -6,7 +6,7 @@ import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
-import { type FileStamp, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, walk } from "../transports/files.ts";
+import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
 import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
@@ -127,7 +127,8 @@ export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, folders } of roots) {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
-    const isLookedAt = (folder: string) => (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
+    const isLookedAt = (folder: string) =>
+      folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
     const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? provider.stream(inside) : null;
     if (stream === null) continue;
     try {
@@ -141,7 +142,7 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const roots = others.get(provider.name) ?? provider.roots(env, userHome(env));
+    const roots = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
     const imported = importedRoot(env, provider.name);
     return [
       ...[...new Set(roots)].map((root) => ({ provider, root, imported: false })),

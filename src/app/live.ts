@@ -34,7 +34,9 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
   };
   // Where to look is known only after a look around.
   if (library.roots.length === 0) await library.refresh();
-  const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  // A root that stands for all folders of some name, none of which is there yet, is not waited for.
+  const named = library.roots.filter((root) => !root.path.includes("*"));
+  const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
   const watching = await watchFolders(folders, shallow, note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

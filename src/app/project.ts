@@ -1,6 +1,6 @@
 import type { AgentTree } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkOptions, link, subtreeOf } from "../core/link.ts";
+import { agentOf, type Forest, type LinkOptions, link } from "../core/link.ts";
 import type { ManualLink } from "../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import { spentRows } from "../core/stats.ts";
@@ -72,24 +72,13 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
   const { forest, facts } = linkThreads(store, threads, context);
   const { versions, scattered } = facts;
   const trees = new Map(forest.roots.map((key) => [key, treeOf(forest, key, price)]));
-  const keptWith = (key: AgentKey) => {
-    const thread = versions.has(threadOf(key)) ? undefined : knownBelow(forest, key, versions);
-    return thread === undefined ? {} : { keptWith: thread };
-  };
   return {
     versions,
-    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...keptWith(key), ...(scattered ? { settled: false } : {}) })),
-    spent: new Map([...trees].map(([key, tree]) => [keptWith(key).keptWith ?? key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, ...keptWith(key), uri, sessionId, agentId, path })),
+    roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
+    spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
     problems: forest.problems,
   };
-}
-
-/** A thread below the agent that has records. */
-function knownBelow(forest: Forest, key: AgentKey, versions: Facts["versions"]): AgentKey | undefined {
-  return subtreeOf(forest, key)
-    .map(threadOf)
-    .find((thread) => versions.has(thread));
 }
 
 export function rootRow(forest: Forest, key: AgentKey, tree: AgentTree): RootRow {

@@ -52,14 +52,18 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   if (source === undefined) return null;
   const parser = source.stream.open(asSource(source));
   const drafts = await draftsAt(source, hit, parser);
+  // One record may hold what several said.
+  const own = drafts.filter((draft) => draft.speaker === hit.speaker);
+  const spoken = own.length > 0 ? own : drafts;
   const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
-  return drafts.find((draft) => draft.at === hit.at && fits(draft)) ?? drafts.find(fits) ?? drafts[0] ?? null;
+  return spoken.find((draft) => draft.at === hit.at && fits(draft)) ?? spoken.find(fits) ?? spoken[0] ?? null;
 }
 
 async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
   if (!("row" in place)) {
     const { packed } = source.stream;
-    const line = place.line === 0 ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
+    const line =
+      source.stream.shape === "document" ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];

@@ -26,7 +26,6 @@ describe("a response spread over several rows", () => {
         tokens: { ...NO_TOKENS, outputTokens: 120 },
         counted: true,
         end: "finished",
-        statedUsd: null,
       },
     ]);
   });

@@ -10,13 +10,14 @@ export interface ModelCall {
   readonly rows: RecordKey | null;
   readonly at: number | null;
   readonly model: string;
+  readonly vendor?: string;
+  readonly costUsd?: number | null;
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
   /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
   readonly end: "finished" | "cut" | "unknown";
-  /** What the product itself says it cost. */
-  readonly statedUsd: number | null;
 }
 
 export interface PendingCall {
@@ -190,19 +191,13 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    const stated = list.flatMap((row) => row.costUsd ?? []);
-    return [
-      {
-        response: first.response,
-        rows: list.find((r) => r.rows !== undefined)?.rows ?? null,
-        at: first.at,
-        model: list.find((r) => r.model !== "")?.model ?? "",
-        tokens,
-        counted: isCounted(tokens, chars, end),
-        end,
-        statedUsd: stated.length === 0 ? null : Math.max(...stated),
-      },
-    ];
+    const model = list.find((r) => r.model !== "")?.model ?? "";
+    const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
+    const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
+    const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
+    const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
+    return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }
 

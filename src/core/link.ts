@@ -8,7 +8,7 @@ import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } f
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
-import { decideStatus, type ProcessView } from "./status.ts";
+import { decideStatus, type OwnStand, type ProcessView } from "./status.ts";
 
 export interface LinkOptions {
   readonly now: number;
@@ -115,7 +115,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     const info = infoOf(key);
     const statements = said.get(key) ?? [];
     const verdict = decideStatus({
-      own: info.own,
+      own: withoutDoubt(info, children.map(infoOf)),
       statements,
       process: processes(threadOf(key)),
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
@@ -148,6 +148,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
   return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+}
+
+/** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */
+function withoutDoubt({ own }: GatheredAgent, children: readonly GatheredAgent[]): OwnStand | null {
+  if (own === null || own.certain || own.stands !== "answered" || own.at === null) return own;
+  const { at } = own;
+  return children.some((child) => (child.firstAt ?? at) > at) ? { ...own, stands: "open", certain: true } : own;
 }
 
 /** Takes out what nothing but a refused file's place vouches for; what others say of the agent stays. */

@@ -120,13 +120,17 @@ export interface ModelCalled {
   /** What the rows of the response are keyed by, where they do not name it themselves. */
   readonly rows?: RecordKey;
   readonly model: string;
+  /** Whose price list the model is on, where the record tells. */
+  readonly vendor?: string;
+  /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
+  readonly costUsd?: number | null;
+  /** The product does not count it in its own totals. */
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
   readonly chars: number;
   /** The row says how the response ended, so that its numbers are the final ones. */
   readonly ended: boolean;
-  /** What the product itself says it cost; used where no price list knows the model. */
-  readonly costUsd?: number;
 }
 
 /** A record shows that the product called a model and kept no record of the call itself. */

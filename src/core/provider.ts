@@ -8,11 +8,11 @@ export interface Provider {
   readonly name: string;
   /** What people call it. */
   readonly product: string;
-  /** Folders that may hold its records, in order. A missing one is not an error. */
+  /** Folders that may hold its records, in order. A missing one is not an error. The last part of a path may have a `*` in it, for all folders of such names. */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
   stream(path: string): Stream | null;
-  /** Sub-folders of a root worth walking; everything else there is left alone. */
+  /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
   readonly rootFiles?: true;
@@ -21,12 +21,27 @@ export interface Provider {
   isAgentId(id: string): boolean;
   /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
   isAgentPath?(path: string): boolean;
-  /** Whose price list its models are on. */
-  readonly vendor: string;
+  /** Whose price list its models are on; null where they are of many, which the calls themselves name. */
+  readonly vendor: string | null;
+  /** What models thought is not in its output tokens but beside them, and costs the same. */
+  readonly thoughtsBesideOutput?: true;
   /** How its ids look, for a person who mistyped one. */
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
   readonly portable?: Portable;
+  /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
+  entry?(record: Uint8Array): Entry | null;
+}
+
+/** A part of a thread that can be named, and the one it follows. */
+export interface Entry {
+  readonly id: string;
+  readonly type: string;
+  /** Null for a beginning. */
+  readonly parent: string | null;
+  readonly at: number | null;
+  /** What it says, to recognise it by. */
+  readonly preview: string;
 }
 
 /** What `retinue import` takes in. */

@@ -79,15 +79,13 @@ export interface Projection {
   readonly versions: ReadonlyMap<AgentKey, number>;
   readonly roots: readonly RootRow[];
   readonly agents: readonly AgentRow[];
-  /** By the thread that the root of the tree is kept with. */
+  /** By the root of the tree that spent it. */
   readonly spent: ReadonlyMap<AgentKey, readonly SpentRow[]>;
   readonly problems: readonly Problem[];
 }
 
 export interface RootRow {
   readonly key: AgentKey;
-  /** The thread it is kept with, one below it, where no record of its own thread is known; only told to the store. */
-  readonly keptWith?: AgentKey;
   readonly provider: string;
   readonly cwd: string | null;
   /** Epoch milliseconds of the last sign of life in the whole tree. */
@@ -102,8 +100,6 @@ export interface RootRow {
 /** Enough to find an agent by any of its names. */
 export interface AgentRow {
   readonly key: AgentKey;
-  /** As of a root. */
-  readonly keptWith?: AgentKey;
   readonly uri: string;
   /** The provider's own id of the thread it stands under, and of itself. */
   readonly sessionId: string;
@@ -160,7 +156,7 @@ export interface Store {
   stale(): readonly AgentKey[];
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
-  /** The threads joined to these by records or names in common, directly or through others; these included, also where they are only named by others. */
+  /** The threads joined to these by records or names in common, directly or through others; these included. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;

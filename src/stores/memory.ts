@@ -125,7 +125,7 @@ export class MemoryStore implements Store {
       for (const key of crossKeys(o)) hold(key, threadOf(o.speaker));
     }
     const found = new Set(threads);
-    for (const thread of found) for (const key of [thread, ...(held.get(thread) ?? [])]) for (const other of holders.get(key) ?? []) found.add(other);
+    for (const thread of found) for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
     return [...found];
   }
 
@@ -153,9 +153,9 @@ export class MemoryStore implements Store {
     for (const [key, version] of versions) Object.assign(this.#thread(key), { projected: version, roots: [], agents: [], problems: [], spent: [] });
     const first = versions.keys().next().value;
     if (first !== undefined) Object.assign(this.#thread(first), { problems });
-    for (const root of roots) this.#thread(threadOf(root.keptWith ?? root.key)).roots.push(root);
+    for (const root of roots) this.#thread(threadOf(root.key)).roots.push(root);
     for (const [root, rows] of spent) this.#thread(threadOf(root)).spent = rows;
-    for (const agent of agents) this.#thread(threadOf(agent.keptWith ?? agent.key)).agents.push(agent);
+    for (const agent of agents) this.#thread(threadOf(agent.key)).agents.push(agent);
     return true;
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { type Packing, unpacked } from "./packed.ts";
 
@@ -33,8 +33,25 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   return unseen;
 }
 
+/** The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written. */
+export function foldersLike(path: string): readonly string[] {
+  if (!path.includes("*")) return [path];
+  const parent = dirname(path);
+  const [start = "", end = ""] = basename(path).split("*");
+  try {
+    const entries = readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const names = entries.map(({ name }) => name).filter((name) => name.startsWith(start) && name.slice(start.length).endsWith(end));
+    return names.length === 0 ? [path] : names.sort().map((name) => join(parent, name));
+  } catch {
+    // Not there, or not ours to look into.
+    return [path];
+  }
+}
+
 /** In a list of folders to walk. */
 export const ROOT_ITSELF = ".";
+/** The same, with everything below it. */
+export const WHOLE_ROOT = "";
 
 /** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
@@ -47,7 +64,7 @@ export interface FilesOfFolder {
 }
 
 /**
- * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it.
+ * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it; of the empty name, all of the root.
  * Links are not followed; what vanishes or may not be read on the way is told, not thrown. What is no file is told to `onOther`, folders included.
  */
 export async function* walk(
@@ -60,7 +77,7 @@ export async function* walk(
   for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
     const paths: string[] = [];
     for (const entry of entriesOf(join(root, folder), onError)) {
-      const path = folder === ROOT_ITSELF ? entry.name : `${folder}/${entry.name}`;
+      const path = folder === ROOT_ITSELF || folder === WHOLE_ROOT ? entry.name : `${folder}/${entry.name}`;
       if (entry.isFile()) {
         paths.push(path);
         continue;

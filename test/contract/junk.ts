@@ -68,9 +68,8 @@ function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   const taken = new Map<string, JunkRecord[]>();
   for (const source of sources) {
     for (const record of source.records) {
-      // A mark may be an empty file.
-      if (record.length === 0) continue;
-      const value = JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
+      const value = jsonIn(record);
+      if (value === null) continue;
       const inside = Object.values(value).map((part) => (typeof part === "object" && part !== null && "type" in part ? part.type : ""));
       const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")} ${inside.join(" ")}`;
       const list = taken.get(shape) ?? [];
@@ -78,6 +77,16 @@ function telling(sources: readonly FixtureSource[]): JunkRecord[] {
     }
   }
   return [...taken.values()].flat();
+}
+
+/** Null for the few files that hold something else. */
+function jsonIn(record: Uint8Array): { type?: unknown } | null {
+  try {
+    return JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
+  } catch {
+    // It is junk already.
+    return null;
+  }
 }
 
 /** Walks down by the numbers given, as far as there is anything to walk into, and puts `to` there. */

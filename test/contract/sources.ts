@@ -6,8 +6,8 @@ import { zstdDecompressSync } from "node:zlib";
 import { objectPath } from "../../src/app/discover.ts";
 import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
 import { ProductDatabase, type RecordRow } from "../../src/transports/database.ts";
-import { noReads } from "../../src/transports/files.ts";
-import { filesBelow } from "../fixtures.ts";
+import { foldersLike, noReads } from "../../src/transports/files.ts";
+import { filesBelow, homeEnv } from "../fixtures.ts";
 
 export interface FixtureSource {
   /** From the fixtures folder. */
@@ -24,8 +24,10 @@ const NEWLINE = 10;
 export function fixtureSources(provider: Provider, folder: string): FixtureSource[] {
   return filesBelow(folder).flatMap((name) => {
     const path = join(folder, name);
-    const [home] = /^.*?\/home[^/]*(?=\/)/.exec(name) ?? [];
-    const root = home === undefined ? undefined : provider.roots({}, join(folder, home)).find((dir) => path.startsWith(`${dir}/`));
+    const [, recording = "", inside = ""] = /^(.*?)\/(home[^/]*|tmp)\//.exec(name) ?? [];
+    const home = join(folder, recording, inside === "tmp" ? "home" : inside);
+    const roots = inside === "" ? [] : provider.roots(homeEnv(home), home).flatMap(foldersLike);
+    const root = roots.find((dir) => path.startsWith(`${dir}/`));
     const stream = root === undefined ? null : provider.stream(path.slice(root.length + 1));
     if (stream === null) return [];
     if (stream.shape === "database") return objectsIn(name, path, stream);

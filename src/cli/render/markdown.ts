@@ -37,6 +37,11 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
   ].join("\n");
 }
 
+/** A thread as it stood at one of its entries: the way that leads there, without the branches beside it. */
+export function entryMarkdown(entries: number, events: readonly AgentEvent[], full: boolean): string {
+  const told = entriesOf(events, full);
+  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", told.join("\n\n") || "_Nothing was said in it._"].join("\n");
+}
 /** Some products keep every message in a file of its own. */
 const SHOWN_RECORDS = 5;
 

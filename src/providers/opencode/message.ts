@@ -119,7 +119,8 @@ function* modelCalls(message: Message) {
     const tokens = tokensOf(source.tokens);
     // A subtask's message answers no model's call, and a failed one got no answer.
     if (steps.length === 0 && !isAnything(tokens)) continue;
-    const costUsd = asNumber(source.cost);
+    // It writes 0 where it knows no price.
+    const costUsd = asNumber(source.cost) || null;
     const call = { type: "model-call", response: responseOf(message, step), model, tokens, chars: step === 0 ? chars : 0, ended: true } as const;
     yield costUsd === null ? call : { ...call, costUsd };
   }

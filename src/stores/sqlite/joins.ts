@@ -31,12 +31,6 @@ export class Joins {
     this.#sql("UPDATE thread SET version = version + 1 WHERE id = ?").run(other);
   }
 
-  /** The first thread that had the key; everybody else who has it is joined to that one. */
-  holderOf(key: string): number | undefined {
-    const row = this.#sql("SELECT thread FROM holder WHERE hash = ?").get(hash(key));
-    return row === undefined ? undefined : Number(row.thread);
-  }
-
   /** The thread itself, and all that are joined to it, directly or through others. */
   around(thread: number): ReadonlySet<number> {
     const found = new Set([thread]);

@@ -201,8 +201,7 @@ class SqliteStore implements Store {
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const found = new Set(threads);
     for (const thread of threads) {
-      // A thread without records of its own is found through those that name it.
-      const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id ?? this.#joins.holderOf(thread);
+      const id = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, thread)?.id;
       if (id === undefined) continue;
       for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
@@ -262,7 +261,7 @@ class SqliteStore implements Store {
     }
     for (const r of roots)
       this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
-        idOf(r.keptWith ?? r.key),
+        idOf(r.key),
         r.key,
         r.provider,
         r.cwd,
@@ -273,7 +272,7 @@ class SqliteStore implements Store {
       );
     for (const a of agents)
       this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
-        idOf(a.keptWith ?? a.key),
+        idOf(a.key),
         a.key,
         a.uri,
         a.sessionId,
