@@ -19,6 +19,16 @@ export function schemaOf(path: string): string[] {
   }
 }
 
+/** Some versions have the table and leave it empty. */
+function hasEvents(path: string): boolean {
+  const db = new DatabaseSync(`file:${path}?immutable=1`, { readOnly: true });
+  try {
+    return db.prepare("SELECT 1 FROM event LIMIT 1").get() !== undefined;
+  } finally {
+    db.close();
+  }
+}
+
 export class OpenCodeDatabase {
   readonly db: DatabaseSync;
   readonly #events: boolean;
@@ -29,7 +39,7 @@ export class OpenCodeDatabase {
     this.db.exec("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = OFF");
     const schema = schemaOf(databaseIn(like));
     for (const sql of schema) this.db.exec(sql);
-    this.#events = schema.some((sql) => /CREATE TABLE `event`/.test(sql));
+    this.#events = schema.some((sql) => /CREATE TABLE `event`/.test(sql)) && hasEvents(databaseIn(like));
   }
 
   get now(): number {

@@ -116,7 +116,7 @@ describe("what is asked of the database", () => {
   }, 120_000);
 });
 
-describe.each(["single", "v1.2.27-tree"])("a database like that of %s", (like) => {
+describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that of %s", (like) => {
   let product: OpenCodeDatabase;
   beforeEach(() => {
     product = new OpenCodeDatabase(path, like);

@@ -57,7 +57,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     for (const one of due) {
       try {
         const after = db.moment(() => readObject(db, plan, found, one, store, writer));
-        if (after !== null && plan.news?.isOpen(after.parser) === true) open.add(one.object);
+        if (after !== null && now !== null && plan.news?.isOpen(after.parser, now) === true) open.add(one.object);
         else open.delete(one.object);
       } catch (error) {
         isComplete = false;

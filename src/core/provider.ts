@@ -139,7 +139,7 @@ export interface DatabaseNews {
   /** `lost`: 1 if objects are gone that were there at the mark. */
   lost(since: Mark): Query;
   /** Changes of this object may not be told by `changed`, so it is always looked at: there is something unfinished in it. */
-  isOpen(saved: unknown): boolean;
+  isOpen(saved: unknown, now: Mark): boolean;
 }
 
 export interface SourceFile {

@@ -92,7 +92,8 @@ function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan 
         sql: "SELECT NOT EXISTS (SELECT 1 FROM session WHERE rowid = ?1 AND id = ?2) OR (SELECT count(*) FROM session WHERE +rowid <= ?1) < ?3 AS lost",
         values: [since.session ?? 0, since.sessionId ?? "", since.sessions ?? 0],
       }),
-      isOpen: (saved) => !events && cursorIn(saved)?.open === true,
+      // The log is there before it is filled: up to 1.15 it is empty.
+      isOpen: (saved, now) => now.event === null && cursorIn(saved)?.open === true,
     },
     rows: (session, saved) => {
       const cursor = cursorIn(saved);
