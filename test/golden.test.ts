@@ -47,6 +47,7 @@ const TELLING = {
     "v2-nested",
     "v2-packed",
   ],
+  opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "subtask", "v1.0.185-tree"],
 } as const;
 
 const cases = Object.entries(TELLING).flatMap(([provider, names]) => names.map((name) => ({ provider, name })));

@@ -14,6 +14,7 @@ const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall =>
   tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },
   counted: true,
   end: "finished",
+  statedUsd: null,
 });
 
 describe("public prices", () => {

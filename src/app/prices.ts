@@ -13,11 +13,11 @@ function priceList(): PriceList {
   return loaded;
 }
 
-/** What a call cost by the user's own prices, else by the public ones. */
+/** What a call cost by the user's own prices, else by the public ones, else by the product's own word. */
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? listPrice(call, provider) : ownPrice(price, call);
+    return price === undefined ? (listPrice(call, provider) ?? call.statedUsd) : ownPrice(price, call);
   };
 }
 

@@ -4,7 +4,7 @@ import { type AgentKey, partsOf } from "../core/ids.ts";
 import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { noReads, readLines, WITHOUT_WAITING } from "../transports/files.ts";
+import { noReads, readIfThere, readLines, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { wordsIn } from "./said.ts";
@@ -52,13 +52,14 @@ async function draftAt(library: Library, hit: SearchHit, words: readonly string[
   if (source === undefined) return null;
   const parser = source.stream.open(asSource(source));
   const drafts = await draftsAt(source, hit, parser);
-  return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
+  const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
+  return drafts.find((draft) => draft.at === hit.at && fits(draft)) ?? drafts.find(fits) ?? drafts[0] ?? null;
 }
 
 async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
   if (!("row" in place)) {
     const { packed } = source.stream;
-    const line = await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
+    const line = place.line === 0 ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];
@@ -67,7 +68,7 @@ async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parse
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
-  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: place.line };
+  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: Math.max(1, place.line) };
 
 const BLOCK = 64 * 1024;
 

@@ -76,10 +76,15 @@ function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCount
 
 function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
   const bytes = readWhole(found.path, counts);
-  const { observations, problems } = found.stream.open({ ...asSource(found), bytes: bytes.length }).push(bytes, 0);
+  const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
+  const { observations, problems } = parser.push(bytes, 0);
+  const texts = observations.length === 0 ? [] : parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE));
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, observations, problems, texts: [] };
+  return { before, after, observations, problems, texts };
 }
+
+/** Where a document stands in its file. */
+const WHOLE = { line: 0, offset: 0 };
 
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
   let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);

@@ -31,6 +31,11 @@ export class FindingsOf implements Findings {
     this.#push(fact, this.#record.keys, this.#record.at);
   }
 
+  /** For what happened at another time than the record as a whole. */
+  addAt(at: number | null, fact: Fact): void {
+    this.#push(fact, this.#record.keys, at);
+  }
+
   /** For what holds of the file even where the record itself is a copy from another one; the copy's time is not the file's. */
   addOfFile(fact: Fact): void {
     this.#push(fact, [], null);

@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
-import { type AgentDescribed, byTime, type Observation, type ObservationOf } from "./observation.ts";
+import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
@@ -15,6 +15,15 @@ export interface ModelCall {
   readonly counted: boolean;
   /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
   readonly end: "finished" | "cut" | "unknown";
+  /** What the product itself says it cost. */
+  readonly statedUsd: number | null;
+}
+
+export interface PendingCall {
+  readonly name: string;
+  readonly spawns: boolean;
+  /** What has to come before it begins. */
+  readonly waitsFor: string | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -34,6 +43,7 @@ export interface GatheredAgent {
   readonly path: string | null;
   /** As its own records say it; records that were copied tell it as well. */
   readonly saysForkedFrom: AgentKey | null;
+  readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
@@ -42,7 +52,7 @@ export interface GatheredAgent {
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
-  readonly pending: readonly { readonly name: string; readonly spawns: boolean }[];
+  readonly pending: readonly PendingCall[];
   readonly messages: number;
   readonly toolCalls: number;
   readonly toolErrors: number;
@@ -142,6 +152,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     background: firstOf("background"),
     path: firstOf("path"),
     saysForkedFrom: firstOf("forkedFrom"),
+    tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
     warnings: [
@@ -179,6 +190,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
+    const stated = list.flatMap((row) => row.costUsd ?? []);
     return [
       {
         response: first.response,
@@ -188,6 +200,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
         tokens,
         counted: isCounted(tokens, chars, end),
         end,
+        statedUsd: stated.length === 0 ? null : Math.max(...stated),
       },
     ];
   });
@@ -202,13 +215,15 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
 }
 
 /** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
-function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>) {
+function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
   const response = last.keys.at(-1);
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
   const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
-  const open = new Map(calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call) }]));
+  const open = new Map(
+    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null }]),
+  );
   return [...open.values()];
 }
 

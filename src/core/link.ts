@@ -182,6 +182,8 @@ export const describe = (info: GatheredAgent, call: SpawnCall | undefined): stri
 function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
+  const awaited = info.pending.filter((p) => p.waitsFor !== null);
+  if (awaited.length > 0) return `waits for a ${awaited[0]?.waitsFor} (${[...new Set(awaited.map((p) => p.name))].join(", ")})`;
   if (tools.length > 0 && process.is === "alive" && process.waitingFor !== null) return `waits for a ${process.waitingFor} (${[...new Set(tools)].join(", ")})`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
   if (waiting > 0) {

@@ -67,3 +67,17 @@ describe("a thread's process", () => {
     expect(view([], living())).toEqual({ is: "unknown" });
   });
 });
+
+describe("a process that is known only by the file it has open", () => {
+  const book = notebook();
+  book.see({ by: main }, { type: "process-seen", thread: main, process: { holds: "/db" }, waitingFor: null });
+
+  it("is whoever has it open", () => {
+    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", who: "pid 7", startedAt: 5, waitingFor: null });
+  });
+
+  it("is gone when nobody has, and unknown where nobody can tell", () => {
+    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process has its database open any more" });
+    expect(view(book.observations, () => "unknown")).toEqual({ is: "unknown" });
+  });
+});

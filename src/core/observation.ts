@@ -71,9 +71,16 @@ export interface AgentDescribed {
   readonly forkedFrom?: AgentKey;
   /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
   readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
+  /** Restrictions that the product records; null where it records none of that kind. */
+  readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
   readonly marksProcess?: true;
   readonly warning?: string;
+}
+
+export interface ToolLimits {
+  readonly allowed: readonly string[] | null;
+  readonly denied: readonly string[] | null;
 }
 
 export interface ThreadTitled {
@@ -95,7 +102,8 @@ export interface RecordRead {
   readonly stands: Stand | null;
   /** False where the product leaves open whether an answer was finished. */
   readonly certain: boolean;
-  readonly calls: readonly { readonly call: CallKey; readonly name: string }[];
+  /** `waitsFor`: what has to come before the tool begins, such as a permission. */
+  readonly calls: readonly { readonly call: CallKey; readonly name: string; readonly waitsFor?: string }[];
   readonly results: readonly { readonly call: CallKey; readonly isError: boolean }[];
   /** What the agent said in it, where it is an answer. */
   readonly text: string | null;
@@ -117,6 +125,8 @@ export interface ModelCalled {
   readonly chars: number;
   /** The row says how the response ended, so that its numbers are the final ones. */
   readonly ended: boolean;
+  /** What the product itself says it cost; used where no price list knows the model. */
+  readonly costUsd?: number;
 }
 
 /** A record shows that the product called a model and kept no record of the call itself. */
@@ -224,6 +234,8 @@ export interface Lifecycle {
   readonly source: StatedSource;
   readonly says: string;
   readonly result: string | null;
+  /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
+  readonly yields?: true;
 }
 
 /** The product says which operating-system process runs a thread. */
@@ -235,11 +247,15 @@ export interface ProcessSeen {
   readonly waitingFor: string | null;
 }
 
-/** By its number, or by a lock that it holds as long as it lives. */
-export type ProcessMark = PidMark | LockMark;
+/** By its number, by a lock that it holds as long as it lives, or by a file that it has open to write to it. */
+export type ProcessMark = PidMark | LockMark | HolderMark;
 
 export interface LockMark {
   readonly lock: string;
+}
+
+export interface HolderMark {
+  readonly holds: string;
 }
 
 export interface PidMark {

@@ -104,6 +104,8 @@ export type Mark = Readonly<Record<string, string | number | null>>;
 export interface DatabasePlan {
   /** Every object there is: `object`, its id, and `revision`, which is another one whenever something of the object changed. Asked at first, and when `news` cannot tell. */
   readonly objects: Query;
+  /** What else is in it that nobody knows to read, in a sentence for people. */
+  readonly unread?: string;
   /** How to find what changed without asking about everything. */
   readonly news?: DatabaseNews;
   /** The records of an object that are new or changed since `saved` was saved: `row` names the record in the object, `position` orders them, `record` is its JSON. */

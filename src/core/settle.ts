@@ -233,7 +233,10 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">,
   const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
   const tokens = tokensOf(shown[0]);
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
-  return { agent: trace.agent.key, call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" } };
+  return {
+    agent: trace.agent.key,
+    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished", statedUsd: null },
+  };
 }
 
 /** Null where it is not known how long cache writes live: that decides what they cost. */

@@ -35,6 +35,24 @@ function ask(more: Partial<StatusQuestion>) {
   });
 }
 
+describe("the word of one who is known to be wrong at times", () => {
+  const yielding = (state: LifecycleState, at: number) => said({ state, at }).map((one) => ({ ...one, yields: true as const }));
+
+  it.each(["answered", "failed", "interrupted"] as const)("gives way to the agent's own records: %s", (stands) => {
+    const alone = ask({ own: own(stands) });
+    expect(["completed", "errored", "shutdown"].map((state) => ask({ own: own(stands), statements: yielding(state as LifecycleState, 11_000) }))).toEqual([
+      alone,
+      alone,
+      alone,
+    ]);
+  });
+
+  it("counts where they leave it open, or are gone", () => {
+    expect(ask({ own: own("open"), statements: yielding("errored", 11_000) })).toMatchObject({ status: "errored", statusSource: "parent_rollout" });
+    expect(ask({ own: null, statements: yielding("completed", 11_000) })).toMatchObject({ status: "completed", statusSource: "parent_rollout" });
+  });
+});
+
 describe("an agent that ended", () => {
   it.each([
     ["completed", "completed"],

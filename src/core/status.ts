@@ -41,8 +41,10 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
+  if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);
   // Where the product writes down the agent's turns, these tell how it ended; others are asked only about a turn that never did.
   if (q.own.turn !== null && q.own.stands !== "open") return byOwnRecords(q, q.own);
+  if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);
   const grace = q.own.turn === null ? GRACE_MS : 0;
   if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + grace) {
     // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.

@@ -1,6 +1,7 @@
 import type { Provider } from "../core/provider.ts";
 import { claude } from "./claude/index.ts";
 import { codex } from "./codex/index.ts";
+import { opencode } from "./opencode/index.ts";
 
 /** The only list of providers. */
-export const PROVIDERS: readonly Provider[] = [claude, codex];
+export const PROVIDERS: readonly Provider[] = [claude, codex, opencode];

@@ -152,6 +152,16 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   }
 }
 
+/** The same for one that may be gone by now. */
+export function readIfThere(path: string): Uint8Array | null {
+  try {
+    return readWhole(path, noReads());
+  } catch {
+    // Gone, half written, or not ours to read: then there is nothing to show of it.
+    return null;
+  }
+}
+
 export type Line =
   /** `ended` is false for a complete last line whose newline is missing. `offset` is where its bytes stand. */
   | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number; readonly offset: number; readonly end: number; readonly ended: boolean }

@@ -37,6 +37,9 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
   ].join("\n");
 }
 
+/** Some products keep every message in a file of its own. */
+const SHOWN_RECORDS = 5;
+
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
@@ -57,7 +60,8 @@ function summary(tree: AgentTree): string[] {
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
     ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
     ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),
-    ...tree.records.map((r) => `- Transcript: \`${r.path}\``),
+    ...tree.records.slice(0, SHOWN_RECORDS).map((r) => `- Transcript: \`${r.path}\``),
+    ...(tree.records.length > SHOWN_RECORDS ? [`- and ${tree.records.length - SHOWN_RECORDS} more files`] : []),
   ];
 }
 
