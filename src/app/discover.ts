@@ -46,8 +46,6 @@ export interface FolderSeen {
 
 export interface Discovery {
   readonly roots: readonly RootSeen[];
-  /** Those that are not as they were when all of their files had been read, and those that are gone. */
-  readonly changed: readonly FolderSeen[];
   readonly problems: readonly Problem[];
 }
 
@@ -56,11 +54,17 @@ export type OtherRoots = ReadonlyMap<string, readonly string[]>;
 
 /**
  * Walks all providers' folders and looks at every file of theirs, without opening any.
- * `sealed` are the folders whose files have all been read, with their seals: where these still hold, nothing more is said of them.
+ * `sealed` are the folders whose files have all been read, with their seals. Those that are not any more as they were then, and those that are gone, are told
+ * to `onFolder`, one after the other.
  */
-export async function discover(env: Env, sealed: Seals, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
+export async function discover(
+  env: Env,
+  sealed: Seals,
+  providers: readonly Provider[] = PROVIDERS,
+  others: OtherRoots = new Map(),
+  onFolder: (folder: FolderSeen) => void = () => {},
+): Promise<Discovery> {
   const roots: RootSeen[] = [];
-  const changed: FolderSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
@@ -90,7 +94,7 @@ export async function discover(env: Env, sealed: Seals, providers: readonly Prov
       files += mine.length;
       bytes += mine.reduce((sum, found) => sum + found.stamp.size, 0);
       left.delete(key);
-      if (seal === null || sealed.get(key) !== seal) changed.push({ key, seal, files: mine });
+      if (seal === null || sealed.get(key) !== seal) onFolder({ key, seal, files: mine });
     };
     if (isFile) take(folderKey(provider.name, root), notNull([look(root, basename(root))]), null);
     for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
@@ -102,8 +106,8 @@ export async function discover(env: Env, sealed: Seals, providers: readonly Prov
   }
   // Of those that are gone, the ones that would have been looked at.
   const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
-  for (const key of left) if (isBelow(key)) changed.push({ key, seal: null, files: [] });
-  return { roots, changed, problems };
+  for (const key of left) if (isBelow(key)) onFolder({ key, seal: null, files: [] });
+  return { roots, problems };
 }
 
 const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
