@@ -50,8 +50,8 @@ export interface ThreadFilter {
 }
 
 const PAGE = 200;
-/** Below this, starting other threads takes longer than reading. */
-const MUCH_BYTES = 32 << 20;
+/** Below this, other threads would hardly be warm when everything is read. */
+const MUCH_BYTES = 128 << 20;
 const BLANKS = 64;
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;

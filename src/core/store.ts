@@ -154,6 +154,8 @@ export interface Store {
   commit(batches: readonly FileBatch[]): readonly boolean[];
   /** Threads that were told something since they were last projected. */
   stale(): readonly AgentKey[];
+  /** How many facts to have at hand for whoever asks for them again; it changes nothing but the time that takes. */
+  keepFacts(count: number): void;
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */

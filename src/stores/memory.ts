@@ -109,6 +109,9 @@ export class MemoryStore implements Store {
     return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
   }
 
+  /** All of them are at hand anyway. */
+  keepFacts(): void {}
+
   invalidate(): void {
     for (const thread of this.#threads.values()) thread.projected = 0;
   }

@@ -59,7 +59,8 @@ export async function watchFolders(
     stop: async () => {
       isStopped = true;
       for (const one of [...watchers, ...awaited]) one.close();
-      for (const subscription of subscriptions) await subscription.unsubscribe();
+      // A folder that is gone is not watched any more, and says so.
+      for (const subscription of subscriptions) await subscription.unsubscribe().catch(() => {});
     },
   };
 }

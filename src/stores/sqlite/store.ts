@@ -37,11 +37,8 @@ import { Texts } from "./texts.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
-/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
-const KEPT_FACTS = 50_000;
-
 /** `reader` names what the facts were read by: facts of another one are thrown away. */
-export async function openSqliteStore(path: string, reader: string, keptFacts = KEPT_FACTS): Promise<Store> {
+export async function openSqliteStore(path: string, reader: string): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
@@ -56,7 +53,7 @@ export async function openSqliteStore(path: string, reader: string, keptFacts = 
     db.close();
     throw error;
   }
-  return new SqliteStore(db, keptFacts);
+  return new SqliteStore(db);
 }
 
 class SqliteStore implements Store {
@@ -67,11 +64,11 @@ class SqliteStore implements Store {
   readonly #joins: Joins;
   readonly #texts: Texts;
 
-  constructor(db: DatabaseSync, keptFacts: number) {
+  constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = statementsOf(db);
     this.#files = new Files(this.#sql);
-    this.#chunks = new Chunks(this.#sql, keptFacts);
+    this.#chunks = new Chunks(this.#sql);
     this.#joins = new Joins(this.#sql);
     this.#texts = new Texts(this.#sql, OWNER);
   }
@@ -192,6 +189,10 @@ class SqliteStore implements Store {
     return this.#sql("SELECT key FROM thread WHERE version > projected AND owner = ?")
       .all(OWNER)
       .map((row) => row.key as AgentKey);
+  }
+
+  keepFacts(count: number): void {
+    this.#chunks.keep = count;
   }
 
   invalidate(): void {
