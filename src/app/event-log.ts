@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { AgentEvent } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest } from "../core/link.ts";
-import { EventReader, type EventSource, type PlacedEvent } from "./events.ts";
+import { EventReader, type EventSource, type PlacedEvent, WHOLE_DOCUMENT } from "./events.ts";
 import type { Library } from "./library.ts";
 import { draftsAt } from "./record-at.ts";
 
@@ -42,6 +42,8 @@ export class EventLog {
   async #next(forest: Forest): Promise<readonly AgentEvent[] | null> {
     const agent = agentOf(forest, this.key);
     for (const { path } of agent.files) {
+      // What changes in place is read anew each time.
+      if (this.#library.source(path)?.stream.shape !== "lines") continue;
       const generation = this.#library.store.file(path)?.generation ?? 0;
       const before = this.#generations.get(path) ?? generation;
       if (before !== generation) return null;
@@ -87,8 +89,8 @@ function entryOf({ event, from }: PlacedEvent): Entry {
   return from === null ? { event, from } : { event: { ...event, uri: "", id: "", text: null, tool: event.tool && { ...event.tool, input: null } }, from };
 }
 
-const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}:${placeName(from)}#${from.draft}`);
-const placeName = ({ place }: EventSource) => ("row" in place ? place.row : place.line);
+const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);
+const placeName = ({ place }: EventSource) => (place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`);
 
 const newSerial = () => randomBytes(6).toString("hex");
 

@@ -4,7 +4,7 @@ import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines } from "../transports/files.ts";
+import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
@@ -74,11 +74,15 @@ export class EventReader {
 
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
-    if (source === undefined || source.stream.shape === "document") return;
+    if (source === undefined) return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
+    const { packed } = source.stream;
+    // What is packed is not appended to.
+    if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
-    for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
+    if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
+    for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
@@ -95,16 +99,30 @@ export class EventReader {
     }
   }
 
-  /** A row that changed comes again: what it said before is not told twice. */
+  async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
+    const document = readIfThere(path);
+    for (const [number, draft] of (document === null ? [] : parser.events(document, 0)).entries()) {
+      const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number };
+      const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number, from };
+      if (this.#isNewInRow(placed.id)) yield placed;
+    }
+  }
+
+  /** A record that changed comes again: what it said before is not told twice. */
+  #isNewInRow(id: string): boolean {
+    const isNew = !this.#rows.has(id);
+    this.#rows.add(id);
+    return isNew;
+  }
+
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
     for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
       if (record === null) continue;
       parser.push(record, position, row);
       for (const [number, draft] of parser.events(record, position, row).entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (!this.#rows.has(id))
+        if (this.#isNewInRow(id))
           yield { ...draft, id, ref: { path: source.path, row }, order: position, from: { path, place: { row }, draft: draft.name ?? number } };
-        this.#rows.add(id);
       }
     }
   }
@@ -138,7 +156,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
     this.#calls.set(agent, known);
     return known;
   }
@@ -162,6 +180,9 @@ export interface EventSource {
   readonly place: RecordPlace;
   readonly draft: number | string;
 }
+
+/** Where an event stands that is read from a document. */
+export const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
 
 export interface PlacedEvent {
   readonly event: AgentEvent;

@@ -14,6 +14,8 @@ const POLL_MS = 50;
 const QUIET_MS = 2_000;
 /** Trees are worked out anew at most this often, however fast files grow. */
 const RELINK_MS = 100;
+/** Those of a few running threads, some tens of megabytes: each is asked for ten times a second. */
+const LIVE_FACTS = 50_000;
 /** A process that dies writes nothing: while something runs, it is looked after. */
 const PULSE_MS = 1_000;
 
@@ -35,9 +37,12 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     if (changed.size > 0) wake();
   };
+  library.store.keepFacts(LIVE_FACTS);
   // Where to look is known only after a look around.
   if (library.roots.length === 0) await library.refresh();
-  const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  // A root that stands for all folders of some name, none of which is there yet, is not waited for.
+  const named = library.roots.filter((root) => !root.path.includes("*"));
+  const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
   const watching = await watchFolders(folders, [...shallow, dirname(decisions)], note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

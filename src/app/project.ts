@@ -76,7 +76,7 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
     problems: forest.problems,
   };
 }
