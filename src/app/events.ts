@@ -85,15 +85,14 @@ export class EventReader {
     for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
-        if (line.is === "line")
-          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries())
-            yield {
-              ...draft,
-              id: `${path}:${line.number}#${number}`,
-              ref: { path, line: line.number },
-              order: line.number,
-              from: { path, place: { line: line.number, offset: line.offset }, draft: number },
-            };
+        if (line.is === "line") {
+          const drafts = file.parser.events(line.bytes, line.number);
+          const after = alikeAfter(drafts);
+          for (const [number, draft] of drafts.entries()) {
+            const from = { path, place: { line: line.number, offset: line.offset }, draft: number, fromEnd: after[number] ?? 0 };
+            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number, from };
+          }
+        }
         file.position = positionAfter(line);
       }
     }
@@ -101,8 +100,10 @@ export class EventReader {
 
   async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
     const document = readIfThere(path);
-    for (const [number, draft] of (document === null ? [] : parser.events(document, 0)).entries()) {
-      const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number };
+    const drafts = document === null ? [] : parser.events(document, 0);
+    const after = alikeAfter(drafts);
+    for (const [number, draft] of drafts.entries()) {
+      const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
       const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number, from };
       if (this.#isNewInRow(placed.id)) yield placed;
     }
@@ -119,10 +120,12 @@ export class EventReader {
     for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
       if (record === null) continue;
       parser.push(record, position, row);
-      for (const [number, draft] of parser.events(record, position, row).entries()) {
+      const drafts = parser.events(record, position, row);
+      const after = alikeAfter(drafts);
+      for (const [number, draft] of drafts.entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (this.#isNewInRow(id))
-          yield { ...draft, id, ref: { path: source.path, row }, order: position, from: { path, place: { row }, draft: draft.name ?? number } };
+        const from = { path, place: { row }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+        if (this.#isNewInRow(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position, from };
       }
     }
   }
@@ -174,11 +177,33 @@ interface OpenFile {
   position: LinePosition;
 }
 
-/** The record an event was read from, and which of its events it is: by number, or by name where it has one. */
+/** The record an event was read from, and which of its events it is. */
 export interface EventSource {
   readonly path: string;
   readonly place: RecordPlace;
+  /** Its number, or its name where it has one. */
   readonly draft: number | string;
+  /** How many that look like it stand behind it: a record read by itself may say more than one read after others, which repeats what they said, first. */
+  readonly fromEnd: number;
+}
+
+/** The one of a record's events that an event was made from, when the record is read by itself. */
+export function draftOf(drafts: readonly EventDraft[], { kind, tool }: AgentEvent, { draft, fromEnd }: EventSource): EventDraft | undefined {
+  const name = typeof draft === "string" ? draft : undefined;
+  return drafts.filter((one) => looks(one) === look(kind, tool?.callId, name)).at(-1 - fromEnd);
+}
+
+const look = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
+const looks = ({ kind, tool, name }: EventDraft) => look(kind, tool === null ? undefined : nativeCall(tool.call), name);
+/** For each, how many that look like it stand behind it. */
+function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
+  const seen = new Map<string, number>();
+  const counts = drafts.toReversed().map((draft) => {
+    const count = seen.get(looks(draft)) ?? 0;
+    seen.set(looks(draft), count + 1);
+    return count;
+  });
+  return counts.reverse();
 }
 
 /** Where an event stands that is read from a document. */
