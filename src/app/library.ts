@@ -15,9 +15,10 @@ import { processLiveness } from "../transports/processes.ts";
 import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
+import { Forests } from "./forests.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
-import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 
 export interface LibraryOptions {
@@ -67,6 +68,7 @@ export class Library {
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
+  readonly #forests = new Forests();
   #manual: readonly ManualLink[] = [];
 
   constructor(options: LibraryOptions) {
@@ -215,7 +217,8 @@ export class Library {
 
   #context(): LinkContext {
     const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
-    return { now: this.now(), liveness, staleAfterMs, manual: this.#manual, under: this.under };
+    const [manual, under] = [this.#manual, this.under];
+    return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
   }
 
   #followBasis() {
@@ -239,7 +242,10 @@ export class Library {
 
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
-    return linkThreads(this.store, threads.map(threadOf), this.#context()).forest;
+    const context = this.#context();
+    const together = component(this.store, threads.map(threadOf), context.manual);
+    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under }, context.now);
+    return known ?? linkThreads(this.store, together, context).forest;
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */

@@ -162,6 +162,8 @@ export interface Store {
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
+  /** How often each of these threads was told something; 0 for those nobody spoke of. */
+  versions(threads: readonly AgentKey[]): Facts["versions"];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
   /**

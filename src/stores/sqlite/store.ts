@@ -221,6 +221,11 @@ class SqliteStore implements Store {
     return [...found];
   }
 
+  versions(threads: readonly AgentKey[]): Facts["versions"] {
+    const versionOf = (key: AgentKey) => Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
+    return new Map(threads.map((key) => [key, versionOf(key)]));
+  }
+
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const roots = new Set<string>();
     const versions = new Map<AgentKey, number>();
