@@ -2,6 +2,7 @@ import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "..
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
+import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
 import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
@@ -31,6 +32,11 @@ export class EventReader {
   }
 
   async next(forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
+    return (await this.nextPlaced(forest, keys)).map(({ event }) => event);
+  }
+
+  /** The same, with where each one is read from. */
+  async nextPlaced(forest: Forest, keys: readonly AgentKey[]): Promise<PlacedEvent[]> {
     const wanted = new Set(keys);
     const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
     const events: Unnumbered[] = [];
@@ -41,7 +47,7 @@ export class EventReader {
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
-    return events.sort(inOrder).map((event) => this.#numbered(event));
+    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from }));
   }
 
   /** An event is named by its place, and that must not change because somebody imports a copy. */
@@ -79,9 +85,14 @@ export class EventReader {
     for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
-        if (line.is === "line")
-          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries())
-            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number };
+        if (line.is === "line") {
+          const drafts = file.parser.events(line.bytes, line.number);
+          const after = alikeAfter(drafts);
+          for (const [number, draft] of drafts.entries()) {
+            const from = { path, place: { line: line.number, offset: line.offset }, draft: number, fromEnd: after[number] ?? 0 };
+            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number, from };
+          }
+        }
         file.position = positionAfter(line);
       }
     }
@@ -89,8 +100,11 @@ export class EventReader {
 
   async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
     const document = readIfThere(path);
-    for (const [number, draft] of (document === null ? [] : parser.events(document, 0)).entries()) {
-      const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number };
+    const drafts = document === null ? [] : parser.events(document, 0);
+    const after = alikeAfter(drafts);
+    for (const [number, draft] of drafts.entries()) {
+      const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+      const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number, from };
       if (this.#isNewInRow(placed.id)) yield placed;
     }
   }
@@ -106,9 +120,12 @@ export class EventReader {
     for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
       if (record === null) continue;
       parser.push(record, position, row);
-      for (const [number, draft] of parser.events(record, position, row).entries()) {
+      const drafts = parser.events(record, position, row);
+      const after = alikeAfter(drafts);
+      for (const [number, draft] of drafts.entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (this.#isNewInRow(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position };
+        const from = { path, place: { row }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+        if (this.#isNewInRow(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position, from };
       }
     }
   }
@@ -137,6 +154,7 @@ export class EventReader {
       status: null,
       ref: draft.ref,
       order: draft.order,
+      from: draft.from,
     };
   }
 
@@ -159,8 +177,46 @@ interface OpenFile {
   position: LinePosition;
 }
 
-type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number };
-type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number };
+/** The record an event was read from, and which of its events it is. */
+export interface EventSource {
+  readonly path: string;
+  readonly place: RecordPlace;
+  /** Its number, or its name where it has one. */
+  readonly draft: number | string;
+  /** How many that look like it stand behind it: a record read by itself may say more than one read after others, which repeats what they said, first. */
+  readonly fromEnd: number;
+}
+
+/** The one of a record's events that an event was made from, when the record is read by itself. */
+export function draftOf(drafts: readonly EventDraft[], { kind, tool }: AgentEvent, { draft, fromEnd }: EventSource): EventDraft | undefined {
+  const name = typeof draft === "string" ? draft : undefined;
+  return drafts.filter((one) => looks(one) === look(kind, tool?.callId, name)).at(-1 - fromEnd);
+}
+
+const look = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
+const looks = ({ kind, tool, name }: EventDraft) => look(kind, tool === null ? undefined : nativeCall(tool.call), name);
+/** For each, how many that look like it stand behind it. */
+function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
+  const seen = new Map<string, number>();
+  const counts = drafts.toReversed().map((draft) => {
+    const count = seen.get(looks(draft)) ?? 0;
+    seen.set(looks(draft), count + 1);
+    return count;
+  });
+  return counts.reverse();
+}
+
+/** Where an event stands that is read from a document. */
+export const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
+
+export interface PlacedEvent {
+  readonly event: AgentEvent;
+  /** Null for what no single record says. */
+  readonly from: EventSource | null;
+}
+
+type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
+type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number; readonly from: EventSource | null };
 
 /** By time; what happens at one moment in the order of its records, and what follows from them after. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
@@ -172,7 +228,16 @@ const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every(
 
 /** What no single record says: that a child began, and how the agent stands. */
 function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
-  const base = { schema: "retinue/event@1", uri: agent.uri, text: null, tool: null, usage: null, ref: null, order: Number.MAX_SAFE_INTEGER } as const;
+  const base = {
+    schema: "retinue/event@1",
+    uri: agent.uri,
+    text: null,
+    tool: null,
+    usage: null,
+    ref: null,
+    order: Number.MAX_SAFE_INTEGER,
+    from: null,
+  } as const;
   const spawns = agent.children.map((key): Unnumbered => {
     const child = agentOf(forest, key);
     const call = child.spawnCall;

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentRecord } from "../core/agent.ts";
+import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
@@ -15,9 +15,10 @@ import { processLiveness } from "../transports/processes.ts";
 import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
+import { Forests } from "./forests.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
-import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 
 export interface LibraryOptions {
@@ -46,8 +47,13 @@ export interface ThreadFilter {
   /** Epoch milliseconds of the oldest activity to show. */
   readonly since?: number;
   readonly running?: boolean;
+  readonly status?: Status;
+  readonly project?: string;
   readonly limit?: number;
+  readonly after?: ThreadPlace;
 }
+
+export type ThreadPlace = NonNullable<RootFilter["after"]>;
 
 const PAGE = 200;
 /** Below this, other threads would hardly be warm when everything is read. */
@@ -62,6 +68,7 @@ export class Library {
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
+  readonly #forests = new Forests();
   #manual: readonly ManualLink[] = [];
 
   constructor(options: LibraryOptions) {
@@ -83,6 +90,11 @@ export class Library {
   /** The folders looked at today. */
   get under(): readonly string[] {
     return this.#discovery.roots.map((r) => r.path);
+  }
+
+  /** The file that holds what people decided, if they decided anything. */
+  get decisions(): string {
+    return keptPath(this.#options.env);
   }
 
   /** What stands in the way at present: folders and files that cannot be read. */
@@ -154,15 +166,17 @@ export class Library {
     return this.#take(looked, known);
   }
 
-  /** Files that the last refresh found changed. */
-  grown: readonly string[] = [];
+  /** Files that the last refresh found changed, with the lines that were known of each before. */
+  grown: ReadonlyMap<string, number> = new Map();
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price, isMember = false } = this.#options;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
+    const manualBefore = this.#manual;
     this.#manual = await manualLinks(env);
     this.#followBasis();
-    const told = new Set<AgentKey>();
+    const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
+    const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
     };
@@ -175,10 +189,16 @@ export class Library {
       // The file being read names its thread; that one is not complete yet.
       onWritten: (reading, told) => project((thread) => !told.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    this.grown = changed;
+    this.grown = new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0]));
     project(isMember ? (thread) => !threads.has(thread) : undefined);
     this.#followManual();
     return told;
+  }
+
+  /** From now on the same will be asked again and again. */
+  keepAtHand(facts: number): void {
+    this.store.keepFacts(facts);
+    this.#forests.isKeeping = true;
   }
 
   /** Works out anew what may change without a word being written. Says whether anything still may. */
@@ -192,13 +212,19 @@ export class Library {
     return this.#unsettled().length > 0;
   }
 
+  /** Threads in which something may. */
+  unsettled(): readonly AgentKey[] {
+    return this.#unsettled().map(({ key }) => key);
+  }
+
   #unsettled(): readonly RootRow[] {
     return this.store.roots({ under: this.under, limit: PAGE, since: this.now() - RECENT_MS }).filter((root) => !root.settled);
   }
 
   #context(): LinkContext {
     const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
-    return { now: this.now(), liveness, staleAfterMs, manual: this.#manual, under: this.under };
+    const [manual, under] = [this.#manual, this.under];
+    return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
   }
 
   #followBasis() {
@@ -211,9 +237,7 @@ export class Library {
   /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
   #followManual() {
     const { store, price } = this.#options;
-    const before = JSON.parse(store.note("manual") ?? "[]") as ManualLink[];
-    const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
-    const changed = [...before.filter((l) => !this.#manual.some(same(l))), ...this.#manual.filter((l) => !before.some(same(l)))];
+    const changed = linksChanged(JSON.parse(store.note("manual") ?? "[]") as ManualLink[], this.#manual);
     if (changed.length === 0) return;
     for (const { child, parent } of changed) {
       projectThreads(store, [threadOf(child)], this.#context(), price);
@@ -224,7 +248,10 @@ export class Library {
 
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
-    return linkThreads(this.store, threads.map(threadOf), this.#context()).forest;
+    const context = this.#context();
+    const together = component(this.store, threads.map(threadOf), context.manual);
+    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under });
+    return known ?? linkThreads(this.store, together, context).forest;
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */
@@ -240,14 +267,21 @@ export class Library {
 
   /** Records of top-level threads, newest activity first. Those that may change by themselves are worked out for this moment. */
   *threads(filter: ThreadFilter): Generator<AgentRecord> {
+    for (const { record } of this.threadRows(filter)) yield record;
+  }
+
+  /** The same, with where each one stands in the order, so that a next page can go on behind it. */
+  *threadRows(filter: ThreadFilter): Generator<{ readonly record: AgentRecord; readonly place: ThreadPlace }> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
-    for (const row of this.#rows(filter)) {
+    for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
       if (left <= 0) return;
-      if (filter.cwd !== undefined && !isWithin(row.cwd, filter.cwd)) continue;
-      const record = row.settled ? row.record : this.#recordNow(row.key);
+      if (filter.cwd !== undefined && !isWithin(cwd, filter.cwd)) continue;
+      const record = settled ? stored : this.#recordNow(key);
       if (filter.running === true && record.status !== "running") continue;
+      if (filter.status !== undefined && record.status !== filter.status) continue;
+      if (filter.project !== undefined && record.project !== filter.project) continue;
       left -= 1;
-      yield record;
+      yield { record, place: { key, lastActivity } };
     }
   }
 
@@ -261,6 +295,7 @@ export class Library {
       limit: Math.min(PAGE, filter.limit ?? PAGE),
       ...(filter.provider === undefined ? {} : { provider: filter.provider }),
       ...(filter.since === undefined ? {} : { since: filter.since }),
+      ...(filter.after === undefined ? {} : { after: filter.after }),
     };
     for (let page = this.store.roots(query); page.length > 0; ) {
       yield* page;
@@ -282,6 +317,11 @@ export class Library {
   close(): void {
     this.store.close();
   }
+}
+
+function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
+  const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
+  return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
 }
 
 /** Blank lines at the end of a file are not waited for. */

@@ -10,6 +10,8 @@ export interface LinkContext extends LinkOptions {
   readonly manual: readonly ManualLink[];
   /** The folders looked at today. */
   readonly under: readonly string[];
+  /** Told of every forest that was worked out. */
+  readonly onForest?: (versions: Facts["versions"], forest: Forest) => void;
 }
 
 /** The threads that must be linked together with these: joined by what they share, or by hand. */
@@ -29,7 +31,9 @@ export function component(store: Store, threads: readonly AgentKey[], manual: re
 /** Links what the store knows of these threads and of all that belong to them. */
 export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
   const facts = store.facts(component(store, threads, context.manual), context.under);
-  return { forest: link(facts.observations, context), facts };
+  const forest = link(facts.observations, context);
+  context.onForest?.(facts.versions, forest);
+  return { forest, facts };
 }
 
 /** Works out anew whatever was told something since it was last worked out; `later` names what is better left for now. */

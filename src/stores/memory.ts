@@ -109,6 +109,10 @@ export class MemoryStore implements Store {
     return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
   }
 
+  toldByOthers(): readonly AgentKey[] {
+    return [];
+  }
+
   /** All of them are at hand anyway. */
   keepFacts(): void {}
 
@@ -136,6 +140,10 @@ export class MemoryStore implements Store {
     for (const file of this.#files.values()) yield* file.observations;
   }
 
+  versions(threads: readonly AgentKey[]): Facts["versions"] {
+    return new Map(threads.map((key) => [key, this.#threads.get(key)?.version ?? 0]));
+  }
+
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const wanted = new Set(threads);
     const all = [...this.#files.values()].filter((f) => f.observations.some((o) => threadsIn(o).some((thread) => wanted.has(thread))));
@@ -143,7 +151,7 @@ export class MemoryStore implements Store {
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
       observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asItStands(o, f.state))),
-      versions: new Map(threads.map((key) => [key, this.#threads.get(key)?.version ?? 0])),
+      versions: this.versions(threads),
     };
   }
 

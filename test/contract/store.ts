@@ -38,6 +38,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
       expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
       expect(store.facts([A], UNDER).observations).toEqual([fact]);
+      expect(store.versions([A, B])).toEqual(store.facts([A, B], UNDER).versions);
       expect(store.stale()).toEqual([A]);
     });
 

@@ -63,6 +63,7 @@ class SqliteStore implements Store {
   readonly #chunks: Chunks;
   readonly #joins: Joins;
   readonly #texts: Texts;
+  #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -191,6 +192,17 @@ class SqliteStore implements Store {
       .map((row) => row.key as AgentKey);
   }
 
+  toldByOthers(): readonly AgentKey[] {
+    // Counts what other connections have committed.
+    const now = Number(this.#sql("PRAGMA data_version").get()?.data_version);
+    if (now === this.#others.commits) return [];
+    const rows = this.#sql("SELECT key, version FROM thread WHERE owner = ?").all(OWNER);
+    const versions = new Map(rows.map((row) => [row.key as AgentKey, Number(row.version)]));
+    const before = this.#others.versions;
+    this.#others = { commits: now, versions };
+    return before === null ? [] : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
+  }
+
   keepFacts(count: number): void {
     this.#chunks.keep = count;
   }
@@ -207,6 +219,11 @@ class SqliteStore implements Store {
       for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
+  }
+
+  versions(threads: readonly AgentKey[]): Facts["versions"] {
+    const versionOf = (key: AgentKey) => Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
+    return new Map(threads.map((key) => [key, versionOf(key)]));
   }
 
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
