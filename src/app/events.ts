@@ -2,6 +2,7 @@ import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "..
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
+import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
 import { type LinePosition, noReads, positionAfter, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
@@ -31,6 +32,11 @@ export class EventReader {
   }
 
   async next(forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
+    return (await this.nextPlaced(forest, keys)).map(({ event }) => event);
+  }
+
+  /** The same, with where each one is read from. */
+  async nextPlaced(forest: Forest, keys: readonly AgentKey[]): Promise<PlacedEvent[]> {
     const wanted = new Set(keys);
     const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
     const events: Unnumbered[] = [];
@@ -41,7 +47,7 @@ export class EventReader {
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
-    return events.sort(inOrder).map((event) => this.#numbered(event));
+    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from }));
   }
 
   /** An event is named by its place, and that must not change because somebody imports a copy. */
@@ -77,7 +83,13 @@ export class EventReader {
         if (line.is === "unfinished") continue;
         if (line.is === "line")
           for (const [number, draft] of file.parser.events(line.bytes, line.number).entries())
-            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number };
+            yield {
+              ...draft,
+              id: `${path}:${line.number}#${number}`,
+              ref: { path, line: line.number },
+              order: line.number,
+              from: { path, place: { line: line.number, offset: line.offset }, draft: number },
+            };
         file.position = positionAfter(line);
       }
     }
@@ -90,7 +102,8 @@ export class EventReader {
       parser.push(record, position, row);
       for (const [number, draft] of parser.events(record, position, row).entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (!this.#rows.has(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position };
+        if (!this.#rows.has(id))
+          yield { ...draft, id, ref: { path: source.path, row }, order: position, from: { path, place: { row }, draft: draft.name ?? number } };
         this.#rows.add(id);
       }
     }
@@ -120,6 +133,7 @@ export class EventReader {
       status: null,
       ref: draft.ref,
       order: draft.order,
+      from: draft.from,
     };
   }
 
@@ -142,8 +156,21 @@ interface OpenFile {
   position: LinePosition;
 }
 
-type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number };
-type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number };
+/** The record an event was read from, and which of its events it is: by number, or by name where it has one. */
+export interface EventSource {
+  readonly path: string;
+  readonly place: RecordPlace;
+  readonly draft: number | string;
+}
+
+export interface PlacedEvent {
+  readonly event: AgentEvent;
+  /** Null for what no single record says. */
+  readonly from: EventSource | null;
+}
+
+type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
+type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number; readonly from: EventSource | null };
 
 /** By time; what happens at one moment in the order of its records, and what follows from them after. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
@@ -155,7 +182,16 @@ const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every(
 
 /** What no single record says: that a child began, and how the agent stands. */
 function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
-  const base = { schema: "retinue/event@1", uri: agent.uri, text: null, tool: null, usage: null, ref: null, order: Number.MAX_SAFE_INTEGER } as const;
+  const base = {
+    schema: "retinue/event@1",
+    uri: agent.uri,
+    text: null,
+    tool: null,
+    usage: null,
+    ref: null,
+    order: Number.MAX_SAFE_INTEGER,
+    from: null,
+  } as const;
   const spawns = agent.children.map((key): Unnumbered => {
     const child = agentOf(forest, key);
     const call = child.spawnCall;

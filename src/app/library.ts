@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentRecord } from "../core/agent.ts";
+import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
@@ -45,8 +45,13 @@ export interface ThreadFilter {
   /** Epoch milliseconds of the oldest activity to show. */
   readonly since?: number;
   readonly running?: boolean;
+  readonly status?: Status;
+  readonly project?: string;
   readonly limit?: number;
+  readonly after?: ThreadPlace;
 }
+
+export type ThreadPlace = NonNullable<RootFilter["after"]>;
 
 const PAGE = 200;
 /** Below this, starting other threads takes longer than reading. */
@@ -192,15 +197,17 @@ export class Library {
     return this.#take(looked, known);
   }
 
-  /** Files that the last refresh found changed. */
-  grown: readonly string[] = [];
+  /** Files that the last refresh found changed, with the lines that were known of each before. */
+  grown: ReadonlyMap<string, number> = new Map();
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
     const { env, store, onProgress, price, isMember = false } = this.#options;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
+    const manualBefore = this.#manual;
     this.#manual = await manualLinks(env);
     this.#followBasis();
-    const told = new Set<AgentKey>();
+    const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
+    const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
     const project = (later?: (thread: AgentKey) => boolean) => {
       for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
     };
@@ -213,7 +220,7 @@ export class Library {
       // The file being read names its thread; that one is not complete yet.
       onWritten: (reading, told) => project((thread) => !told.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    this.grown = changed;
+    this.grown = new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0]));
     project(isMember ? (thread) => !threads.has(thread) : undefined);
     this.#followManual();
     return told;
@@ -228,6 +235,11 @@ export class Library {
   /** Whether something may change without a word being written. */
   mayChange(): boolean {
     return this.#unsettled().length > 0;
+  }
+
+  /** Threads in which something may. */
+  unsettled(): readonly AgentKey[] {
+    return this.#unsettled().map(({ key }) => key);
   }
 
   #unsettled(): readonly RootRow[] {
@@ -249,9 +261,7 @@ export class Library {
   /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
   #followManual() {
     const { store, price } = this.#options;
-    const before = JSON.parse(store.note("manual") ?? "[]") as ManualLink[];
-    const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
-    const changed = [...before.filter((l) => !this.#manual.some(same(l))), ...this.#manual.filter((l) => !before.some(same(l)))];
+    const changed = linksChanged(JSON.parse(store.note("manual") ?? "[]") as ManualLink[], this.#manual);
     if (changed.length === 0) return;
     for (const { child, parent } of changed) {
       projectThreads(store, [threadOf(child)], this.#context(), price);
@@ -278,14 +288,21 @@ export class Library {
 
   /** Records of top-level threads, newest activity first. Those that may change by themselves are worked out for this moment. */
   *threads(filter: ThreadFilter): Generator<AgentRecord> {
+    for (const { record } of this.threadRows(filter)) yield record;
+  }
+
+  /** The same, with where each one stands in the order, so that a next page can go on behind it. */
+  *threadRows(filter: ThreadFilter): Generator<{ readonly record: AgentRecord; readonly place: ThreadPlace }> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
-    for (const row of this.#rows(filter)) {
+    for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
       if (left <= 0) return;
-      if (filter.cwd !== undefined && !isWithin(row.cwd, filter.cwd)) continue;
-      const record = row.settled ? row.record : this.#recordNow(row.key);
+      if (filter.cwd !== undefined && !isWithin(cwd, filter.cwd)) continue;
+      const record = settled ? stored : this.#recordNow(key);
       if (filter.running === true && record.status !== "running") continue;
+      if (filter.status !== undefined && record.status !== filter.status) continue;
+      if (filter.project !== undefined && record.project !== filter.project) continue;
       left -= 1;
-      yield record;
+      yield { record, place: { key, lastActivity } };
     }
   }
 
@@ -299,6 +316,7 @@ export class Library {
       limit: Math.min(PAGE, filter.limit ?? PAGE),
       ...(filter.provider === undefined ? {} : { provider: filter.provider }),
       ...(filter.since === undefined ? {} : { since: filter.since }),
+      ...(filter.after === undefined ? {} : { after: filter.after }),
     };
     for (let page = this.store.roots(query); page.length > 0; ) {
       yield* page;
@@ -320,6 +338,11 @@ export class Library {
   close(): void {
     this.store.close();
   }
+}
+
+function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
+  const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
+  return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
 }
 
 /** Blank lines at the end of a file are not waited for. */

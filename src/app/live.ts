@@ -59,7 +59,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       const since = Date.now() - last;
       if (since < RELINK_MS) await after(RELINK_MS - since).over;
       const threads = await library.refreshPaths([...paths]);
-      for (const path of library.grown) growing.set(path, Date.now());
+      for (const path of library.grown.keys()) growing.set(path, Date.now());
       for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
       const isPulse: boolean = runs && Date.now() - rechecked >= PULSE_MS;
       if (threads.size === 0 && !isPulse) continue;

@@ -1,14 +1,10 @@
-import { open } from "node:fs/promises";
 import type { EventDraft, EventKind, EventRef } from "../core/event.ts";
 import { type AgentKey, partsOf } from "../core/ids.ts";
-import type { Parser } from "../core/provider.ts";
 import type { SearchHit } from "../core/store.ts";
 import { formatUri } from "../core/uri.ts";
-import { noReads, WITHOUT_WAITING } from "../transports/files.ts";
-import { asSource, type Found } from "./discover.ts";
 import type { Library } from "./library.ts";
+import { draftsAt } from "./record-at.ts";
 import { wordsIn } from "./said.ts";
-import { objectRecord } from "./sync-database.ts";
 
 export interface Finding {
   readonly uri: string;
@@ -47,51 +43,12 @@ async function lookUp(library: Library, hit: SearchHit, words: readonly string[]
 }
 
 async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
-  const source = library.source(hit.path);
-  if (source === undefined) return null;
-  const parser = source.stream.open(asSource(source));
-  const drafts = await draftsAt(source, hit, parser);
+  const drafts = await draftsAt(library, hit);
   return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
-}
-
-async function draftsAt(source: Found, { path, place }: SearchHit, parser: Parser): Promise<readonly EventDraft[]> {
-  if (!("row" in place)) {
-    const line = await readLineAt(path, place.offset);
-    return line === null ? [] : parser.events(line, place.line);
-  }
-  if (source.stream.shape !== "database" || source.object === undefined) return [];
-  const found = await objectRecord({ ...source, stream: source.stream }, source.object, place.row, noReads());
-  return found === null || found.record === null ? [] : parser.events(found.record, found.position, place.row);
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
   "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: place.line };
-
-const BLOCK = 64 * 1024;
-
-/** One line, from where it begins to its end. Null if the file is gone by now. */
-async function readLineAt(path: string, offset: number): Promise<Uint8Array | null> {
-  const file = await open(path, WITHOUT_WAITING).catch(() => null);
-  if (file === null) return null;
-  try {
-    const parts: Buffer[] = [];
-    for (let at = offset; ; at += BLOCK) {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
-      const end = buffer.subarray(0, bytesRead).indexOf(10);
-      parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
-      if (end >= 0 || bytesRead < BLOCK) return withoutZeroes(Buffer.concat(parts));
-    }
-  } finally {
-    await file.close();
-  }
-}
-
-/** A crash may have left some behind the record. */
-function withoutZeroes(line: Buffer): Buffer {
-  let end = line.length;
-  while (end > 0 && line[end - 1] === 0) end -= 1;
-  return line.subarray(0, end);
-}
 
 function uriOf(library: Library, speaker: AgentKey): string {
   const { provider, thread, agent } = partsOf(speaker);

@@ -10,8 +10,8 @@ import { type EventsOptions, events } from "./commands/events.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
-import { overview } from "./commands/overview.ts";
 import { search } from "./commands/search.ts";
+import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
 import { tree } from "./commands/tree.ts";
@@ -23,7 +23,7 @@ import { settingsHelp } from "./settings-help.ts";
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
 
 export function buildProgram(): Command {
-  const program = common(new Command("retinue"))
+  const program = serving(common(new Command("retinue")))
     .description("Shows what the agents of your agents did: who asked whom for what, what each did and cost, how it ended.")
     .version(version(), "-V, --version")
     .argument("[uri]", URI)
@@ -36,16 +36,19 @@ export function buildProgram(): Command {
     .addHelpText("after", () => `\n${settingsHelp(process.env, process.stdout.columns)}`)
     .allowExcessArguments(false)
     .showHelpAfterError(false)
-    .action((uri: string | undefined, options: ShowOptions) => {
+    .action((uri: string | undefined, options: ShowOptions & ServeOptions) => {
       if (uri !== undefined) return show(open(program), checked(uri, program), options);
       if (options.head === true) throw new Failure("usage", "--head wants to know of what", ["write retinue --head <uri>"]);
-      return overview(open(program));
+      return serve(open(program), options);
     });
   program.hook("preAction", (_, command) => {
     if (command !== program && program.opts<ShowOptions>().head === true)
       throw new Failure("usage", `--head does not go with ${command.name()}`, ["write retinue --head <uri>, or the command without --head"]);
   });
 
+  serving(common(program.command("serve")))
+    .description("start the local server and open the dashboard; retinue alone does the same")
+    .action((options: ServeOptions, command: Command) => serve(open(command), options));
   common(program.command("ls"))
     .description("recent top-level threads: status, agents, tokens, cost, title")
     .addOption(new Option("--provider <name>", "only this product's").choices(PROVIDER_NAMES))
@@ -129,6 +132,13 @@ function common(command: Command): Command {
     .option("--no-color", "no colours")
     .option("--quiet", "no talk on stderr")
     .option("--debug", "say what was read and how long it took");
+}
+
+function serving(command: Command): Command {
+  return command
+    .option("--port <n>", "listen at this port; otherwise at one that is free")
+    .option("--host <address>", "listen at this address; beyond this machine a token is asked for")
+    .option("--no-open", "do not open a browser");
 }
 
 /** A bare word that is no URI was most likely meant as a command. */

@@ -152,6 +152,8 @@ export interface Store {
   commit(batches: readonly FileBatch[]): readonly boolean[];
   /** Threads that were told something since they were last projected. */
   stale(): readonly AgentKey[];
+  /** Threads that other processes may have told something since this was asked last; none where nobody else can write. */
+  toldByOthers(): readonly AgentKey[];
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */

@@ -109,6 +109,10 @@ export class MemoryStore implements Store {
     return [...this.#threads].filter(([, t]) => t.version > t.projected).map(([key]) => key);
   }
 
+  toldByOthers(): readonly AgentKey[] {
+    return [];
+  }
+
   invalidate(): void {
     for (const thread of this.#threads.values()) thread.projected = 0;
   }

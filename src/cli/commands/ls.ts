@@ -2,13 +2,13 @@ import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
 import type { Library, ThreadFilter } from "../../app/library.ts";
 import { searched } from "../../app/resolve.ts";
+import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
 import { ago, count, money } from "../render/format.ts";
 import { type Column, table } from "../render/table.ts";
 import { labelOf, statusCell } from "../render/tree.ts";
-import { sinceOf } from "../since.ts";
 import type { Terminal } from "../terminal.ts";
 import { wholeNumber } from "../whole-number.ts";
 

@@ -1,10 +1,10 @@
 import { Failure } from "../../app/failure.ts";
+import { sinceOf } from "../../app/since.ts";
 import { type Group, type StatsLine, statsBy, statsTotal } from "../../core/stats.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
 import { count, duration, money, oneLine } from "../render/format.ts";
 import { type Column, table } from "../render/table.ts";
-import { sinceOf } from "../since.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface StatsOptions {

@@ -66,6 +66,7 @@ class SqliteStore implements Store {
   readonly #chunks: Chunks;
   readonly #joins: Joins;
   readonly #texts: Texts;
+  #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
 
   constructor(db: DatabaseSync, keptFacts: number) {
     this.#db = db;
@@ -192,6 +193,17 @@ class SqliteStore implements Store {
     return this.#sql("SELECT key FROM thread WHERE version > projected AND owner = ?")
       .all(OWNER)
       .map((row) => row.key as AgentKey);
+  }
+
+  toldByOthers(): readonly AgentKey[] {
+    // Counts what other connections have committed.
+    const now = Number(this.#sql("PRAGMA data_version").get()?.data_version);
+    if (now === this.#others.commits) return [];
+    const rows = this.#sql("SELECT key, version FROM thread WHERE owner = ?").all(OWNER);
+    const versions = new Map(rows.map((row) => [row.key as AgentKey, Number(row.version)]));
+    const before = this.#others.versions;
+    this.#others = { commits: now, versions };
+    return before === null ? [] : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
   }
 
   invalidate(): void {

@@ -1,0 +1,48 @@
+import { open } from "node:fs/promises";
+import type { EventDraft } from "../core/event.ts";
+import type { RecordPlace } from "../core/store.ts";
+import { noReads, WITHOUT_WAITING } from "../transports/files.ts";
+import { asSource } from "./discover.ts";
+import type { Library } from "./library.ts";
+import { objectRecord } from "./sync-database.ts";
+
+/** What one record says, read again from where it stands; nothing if it is gone by now. */
+export async function draftsAt(library: Library, at: { readonly path: string; readonly place: RecordPlace }): Promise<readonly EventDraft[]> {
+  const source = library.source(at.path);
+  if (source === undefined) return [];
+  const parser = source.stream.open(asSource(source));
+  const { path, place } = at;
+  if (!("row" in place)) {
+    const line = await readLineAt(path, place.offset);
+    return line === null ? [] : parser.events(line, place.line);
+  }
+  if (source.stream.shape !== "database" || source.object === undefined) return [];
+  const found = await objectRecord({ ...source, stream: source.stream }, source.object, place.row, noReads());
+  return found === null || found.record === null ? [] : parser.events(found.record, found.position, place.row);
+}
+
+const BLOCK = 64 * 1024;
+
+/** One line, from where it begins to its end. Null if the file is gone by now. */
+async function readLineAt(path: string, offset: number): Promise<Uint8Array | null> {
+  const file = await open(path, WITHOUT_WAITING).catch(() => null);
+  if (file === null) return null;
+  try {
+    const parts: Buffer[] = [];
+    for (let at = offset; ; at += BLOCK) {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
+      const end = buffer.subarray(0, bytesRead).indexOf(10);
+      parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
+      if (end >= 0 || bytesRead < BLOCK) return withoutZeroes(Buffer.concat(parts));
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** A crash may have left some behind the record. */
+function withoutZeroes(line: Buffer): Buffer {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === 0) end -= 1;
+  return line.subarray(0, end);
+}

@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { Failure } from "../../app/failure.ts";
+import type { Context } from "../context.ts";
+
+export interface ServeOptions {
+  readonly port?: string;
+  readonly host?: string;
+  readonly open?: boolean;
+}
+
+/** Starts the server, or finds the one that runs; prints its address on a line of its own and opens the dashboard. */
+export async function serve(context: Context, options: ServeOptions): Promise<void> {
+  const { terminal, env } = context;
+  // Loaded on demand: no other command needs it.
+  const server = await import("../../server/serve.ts");
+  const settings = await context.settings();
+  const served = await server.serve({ env, settings, talk: terminal.talk, port: portOf(options.port), host: options.host ?? null });
+  await present(context, served, options);
+}
+
+/** Tells where it is, and stays until it is interrupted if it is ours. */
+export async function present(
+  context: Context,
+  served: Awaited<ReturnType<typeof import("../../server/serve.ts").serve>>,
+  options: ServeOptions,
+): Promise<void> {
+  const { terminal, json } = context;
+  const { address, url, pid, instance, isOwn } = served;
+  terminal.out(json ? JSON.stringify({ address, url, pid, instance, isOwn }) : address);
+  if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.talk);
+  if (!isOwn) return terminal.talk(`It runs already, as process ${pid}.`);
+  terminal.talk(terminal.colors.dim("Ctrl-C stops it."));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());
+  await served.stopped;
+}
+
+export function portOf(given: string | undefined): number | null {
+  if (given === undefined) return null;
+  const port = Number(given);
+  if (!/^\d+$/.test(given) || port > 65_535)
+    throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any that is free"]);
+  return port;
+}
+
+function openBrowser(address: string, talk: (words: string) => void) {
+  const { platform, env } = process;
+  if (platform === "linux" && !env.DISPLAY && !env.WAYLAND_DISPLAY) return;
+  const [program, ...args] = platform === "darwin" ? ["open"] : platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
+  const child = spawn(program as string, [...args, address], { stdio: "ignore", detached: true });
+  child.on("error", () => talk("no browser could be opened; the address above is the dashboard's"));
+  child.unref();
+}

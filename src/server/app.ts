@@ -1,0 +1,32 @@
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { openAPIRouteHandler } from "hono-openapi";
+import type { ServerContext } from "./context.ts";
+import { dashboard } from "./dashboard.ts";
+import { answerTo, refusal } from "./failures.ts";
+import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
+import { agentRoutes } from "./routes/agents.ts";
+import { liveRoutes } from "./routes/live.ts";
+import { machineRoutes } from "./routes/machine.ts";
+
+/** Nobody has more to say to us than two URIs. */
+const MAX_BODY = 64 * 1024;
+
+/** Everything that is answered over HTTP. */
+export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
+  const app = new Hono();
+  app.onError((error, c) => answerTo(c, error, context.talk));
+  app.notFound((c) => refusal(c, "not_found", `there is no ${c.req.method} ${c.req.path}`, "/api/openapi.json lists what there is"));
+  app.use(safeHeaders, guard(guarded));
+  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));
+  app.route("/api", agentRoutes(context));
+  app.route("/api", machineRoutes(context));
+  app.route("/api", liveRoutes(context));
+  const documentation = {
+    info: { title: "retinue", version: context.version, description: "What the agents on this machine did and do. URIs in paths are percent-encoded." },
+  };
+  app.get("/api/openapi.json", openAPIRouteHandler(app, { documentation, exclude: ["/*"], excludeStaticFile: false, defaultValidationErrorResponse: false }));
+  app.all("/api/*", (c) => c.notFound());
+  app.route("/", dashboard());
+  return app;
+}

@@ -1,0 +1,28 @@
+import type { Env } from "../app/home.ts";
+import type { Library } from "../app/library.ts";
+import type { SettingsFile } from "../app/settings.ts";
+import type { Hub } from "./hub.ts";
+
+/** What the routes work with. */
+export interface ServerContext {
+  readonly library: Library;
+  readonly hub: Hub;
+  readonly env: Env;
+  readonly settings: SettingsFile;
+  readonly version: string;
+  /** Of this run: tells it from another one at the same address. */
+  readonly instance: string;
+  readonly startedAt: string;
+  readonly isDemo: boolean;
+  readonly state: ServerState;
+  readonly talk: (words: string) => void;
+}
+
+/** What changes while it runs. */
+export interface ServerState {
+  reading: { readonly done: number; readonly all: number } | null;
+  watching: boolean;
+  clients: number;
+  /** Aborted when the server goes: streams end then. */
+  readonly stop: AbortController;
+}

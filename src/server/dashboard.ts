@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Hono } from "hono";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+  ".woff2": "font/woff2",
+  ".json": "application/json",
+  ".webmanifest": "application/manifest+json",
+};
+
+/** Beside the compiled server, or where the build puts it in a checkout. */
+const PLACES = ["../web", "../../dist/web"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+const builtDashboard = () => PLACES.find((place) => existsSync(join(place, "index.html"))) ?? null;
+
+/** The dashboard's own files and nothing else: a path is looked up in the list of what there is, never on disk. */
+export function dashboard(find: () => string | null = builtDashboard): Hono {
+  let folder: string | null = null;
+  let files: ReadonlyMap<string, string> = new Map();
+  const fileAt = (path: string): string | undefined => {
+    const [now] = [find()];
+    // Built, or built anew, while we run.
+    if (now !== folder || !files.has(path)) [folder, files] = [now, now === null ? new Map() : filesIn(now)];
+    return files.get(path);
+  };
+  return new Hono().get("/*", (c) => {
+    const isPage = !c.req.path.includes(".");
+    const file = fileAt(isPage ? "/index.html" : c.req.path);
+    if (file !== undefined) {
+      // Names of assets change with what is in them.
+      const caching = /-[\w-]{8,}\.\w+$/.test(file) ? "public, max-age=31536000, immutable" : "no-cache";
+      return c.body(readFileSync(file), 200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream", "Cache-Control": caching });
+    }
+    if (isPage && folder === null) return c.html(UNBUILT, 503);
+    return c.text("There is no such page.\n", 404);
+  });
+}
+
+function filesIn(folder: string): ReadonlyMap<string, string> {
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true }).filter((entry) => entry.isFile());
+  const paths = entries.map((entry) => join(entry.parentPath, entry.name));
+  return new Map(paths.map((path) => [`/${relative(folder, path).split(sep).join("/")}`, path]));
+}
+
+const UNBUILT = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>retinue: the dashboard is not built yet</title>
+<h1>The dashboard is not built yet</h1>
+<p>In the checkout, run <code>npm run build</code>, then reload this page.</p>
+<p>The API is there all the same: <a href="/api/threads">/api/threads</a>, <a href="/api/openapi.json">/api/openapi.json</a>.</p>
+</html>
+`;

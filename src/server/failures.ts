@@ -1,0 +1,28 @@
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { Failure, type FailureCode } from "../app/failure.ts";
+
+export const STATUS = {
+  usage: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  failed: 409,
+  expired: 410,
+  too_large: 413,
+  internal: 500,
+} as const satisfies Record<FailureCode | string, number>;
+export type ErrorCode = keyof typeof STATUS;
+
+/** The shape of every error: what is wrong, and what to do next where that is known. */
+export function refusal(c: Context, code: ErrorCode, message: string, next: string | null) {
+  return c.json({ error: { code, message, next } }, STATUS[code]);
+}
+
+/** The one place where an error becomes an answer. */
+export function answerTo(c: Context, error: unknown, talk: (words: string) => void) {
+  if (error instanceof Failure) return refusal(c, error.code, error.message, error.next.length === 0 ? null : error.next.join("\n"));
+  if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
+  talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; the terminal it runs in says more");
+}

@@ -1,0 +1,325 @@
+import { EventLog, MergedLog } from "../app/event-log.ts";
+import type { Library } from "../app/library.ts";
+import type { AgentRecord, AgentTree } from "../core/agent.ts";
+import type { AgentEvent } from "../core/event.ts";
+import { hash } from "../core/hash.ts";
+import { type AgentKey, threadOf } from "../core/ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
+import { treeOf, withoutChildren } from "../core/record.ts";
+import { shortened } from "./cut.ts";
+import type { Change, Entry, Journal } from "./journal.ts";
+
+/** What a client wants to hear of. Nothing named means everything. */
+export interface Wishes {
+  readonly threads: boolean;
+  readonly trees: readonly AgentKey[];
+  readonly events: readonly AgentKey[];
+  readonly logs: readonly AgentKey[];
+}
+
+export const isEverything = ({ threads, trees, events, logs }: Wishes) => !threads && trees.length + events.length + logs.length === 0;
+
+export function concerns(wishes: Wishes, { type, isThread, chain: [own, ...above] }: Entry): boolean {
+  if (isEverything(wishes)) return true;
+  const isIn = (keys: readonly AgentKey[]) => keys.some((key) => key === own || above.includes(key));
+  const asEvent = () => isIn(wishes.logs) || wishes.events.some((key) => key === own);
+  const asRecord = () => (wishes.threads && isThread) || isIn(wishes.trees);
+  return type === "event" ? asEvent() : type === "reset" ? asEvent() || asRecord() : asRecord();
+}
+
+/** Somebody follows, or did until a moment ago and may come back. */
+interface Follow {
+  /** Everything since this position is in the journal. */
+  readonly since: number;
+  clients: number;
+  usedAt: number;
+}
+
+interface LogFollow extends Follow {
+  readonly log: EventLog;
+  /** How the agent stood when the log was read last, and where. */
+  stood: string;
+  chain: readonly AgentKey[];
+}
+
+/** A log as it was at one position of the journal. */
+export interface LogView {
+  readonly log: EventLog | MergedLog;
+  readonly length: number;
+  readonly position: number;
+}
+
+interface Known {
+  readonly uri: string;
+  readonly hash: number;
+  readonly isThread: boolean;
+  readonly chain: readonly AgentKey[];
+}
+
+/** Those who were cut off are waited for this long; then what only they followed is forgotten. */
+const LINGER_MS = 120_000;
+const THREADS = "threads";
+const EVERYTHING = "everything";
+type Topic = typeof THREADS | typeof EVERYTHING | `tree ${AgentKey}` | `log ${AgentKey}`;
+
+/**
+ * Turns "these threads were told something" into changes in the journal, for as much as anybody follows.
+ * What nobody follows is not looked at.
+ */
+export class Hub {
+  readonly #library: Library;
+  readonly #journal: Journal;
+  readonly #follows = new Map<Topic, Follow>();
+  readonly #logs = new Map<AgentKey, LogFollow>();
+  readonly #merged = new Map<AgentKey, MergedLog>();
+  readonly #known = new Map<AgentKey, Known>();
+  #unsettled: readonly AgentKey[] = [];
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(library: Library, journal: Journal) {
+    this.#library = library;
+    this.#journal = journal;
+  }
+
+  get journal(): Journal {
+    return this.#journal;
+  }
+
+  /** One after the other: what is read and what is in the journal must not drift apart. */
+  #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+    const result = this.#turn.then(work);
+    // Whoever asked hears of a failure; the next one has a turn of its own.
+    this.#turn = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  /** Writes down what changed in these threads; none named: what the passing of time changed. */
+  changed(threads: ReadonlySet<AgentKey>): Promise<void> {
+    const { grown } = this.#library;
+    return this.#inTurn(() => this.#write(threads, grown));
+  }
+
+  async #write(threads: ReadonlySet<AgentKey>, grown: ReadonlyMap<string, number>): Promise<void> {
+    this.#forget();
+    if (this.#follows.size === 0 && this.#logs.size === 0) return;
+    const unsettled = this.#library.unsettled();
+    const touched = threads.size > 0 ? [...threads] : [...new Set([...unsettled, ...this.#unsettled].map(threadOf))];
+    this.#unsettled = unsettled;
+    if (touched.length === 0) return;
+    const forest = this.#library.forestOf(touched);
+    this.#journal.append([...this.#gone(forest, new Set(touched)), ...this.#records(forest)]);
+    this.#journal.append(await this.#events(forest, grown));
+  }
+
+  // --- who follows what
+
+  #forget() {
+    const isOver = ({ clients, usedAt }: Follow) => clients === 0 && Date.now() - usedAt > LINGER_MS;
+    for (const [topic, follow] of this.#follows) if (isOver(follow)) this.#follows.delete(topic);
+    for (const [key, follow] of this.#logs) if (isOver(follow) && !this.#isLogged(follow.chain)) this.#logs.delete(key);
+    for (const key of this.#merged.keys()) if (!this.#follows.has(`log ${key}`)) this.#merged.delete(key);
+    for (const [key, known] of this.#known) if (!this.#isCovered(known)) this.#known.delete(key);
+  }
+
+  #follow(topic: Topic): Follow {
+    const follow = this.#follows.get(topic) ?? { since: this.#journal.position, clients: 0, usedAt: 0 };
+    this.#follows.set(topic, follow);
+    follow.usedAt = Date.now();
+    return follow;
+  }
+
+  /** From now on the list of threads is looked after. */
+  followThreads(): void {
+    const isNew = !this.#follows.has(THREADS);
+    this.#follow(THREADS);
+    if (!isNew) return;
+    this.#unsettled = this.#library.unsettled();
+    this.#learn(this.#library.forestOf(this.#unsettled));
+  }
+
+  /** The tree of an agent as it stands; from now on it is looked after. */
+  tree(key: AgentKey): AgentTree {
+    const forest = this.#library.forestOf([key]);
+    const isNew = !this.#follows.has(`tree ${key}`);
+    this.#follow(`tree ${key}`);
+    if (isNew) this.#learn(forest);
+    return treeOf(forest, key, this.#library.price);
+  }
+
+  async #log(key: AgentKey, forest: Forest): Promise<LogFollow> {
+    const known = this.#logs.get(key);
+    if (known !== undefined) {
+      known.usedAt = Date.now();
+      return known;
+    }
+    const log = new EventLog(this.#library, key);
+    await log.next(forest);
+    const stood = standingOf(agentOf(forest, key));
+    const follow = { log, since: this.#journal.position, clients: 0, usedAt: Date.now(), stood, chain: chainOf(forest, key) };
+    this.#logs.set(key, follow);
+    return follow;
+  }
+
+  async #logsBelow(key: AgentKey): Promise<MergedLog> {
+    const forest = this.#library.forestOf([key]);
+    const logs: EventLog[] = [];
+    for (const one of subtreeOf(forest, key)) logs.push((await this.#log(one, forest)).log);
+    this.#follow(`log ${key}`);
+    const merged = this.#merged.get(key) ?? new MergedLog();
+    this.#merged.set(key, merged);
+    merged.take(logs);
+    return merged;
+  }
+
+  /** What happened to an agent, or to everybody from it on down; from now on it is looked after. */
+  log(key: AgentKey, subtree: boolean): Promise<LogView> {
+    return this.#inTurn(async () => {
+      const log = subtree ? await this.#logsBelow(key) : (await this.#log(key, this.#library.forestOf([key]))).log;
+      return { log, length: log.length, position: this.#journal.position };
+    });
+  }
+
+  /** One event in full. */
+  event(key: AgentKey, id: string): Promise<AgentEvent | null> {
+    return this.#inTurn(async () => (await this.#log(key, this.#library.forestOf([key]))).log.find(id));
+  }
+
+  /** Looks after what a client wants for as long as it is there. Says since when all of it is in the journal, and how to leave. */
+  join(wishes: Wishes): Promise<{ readonly since: number; readonly leave: () => void }> {
+    return this.#inTurn(async () => {
+      const all = isEverything(wishes);
+      if (wishes.threads || all) this.followThreads();
+      for (const key of wishes.trees) this.tree(key);
+      for (const key of wishes.logs) await this.#logsBelow(key);
+      const logs: Follow[] = [];
+      for (const key of wishes.events) logs.push(await this.#log(key, this.#library.forestOf([key])));
+      const topics: Topic[] = [
+        ...(wishes.threads ? [THREADS as Topic] : []),
+        ...(all ? [EVERYTHING as Topic] : []),
+        ...wishes.trees.map((key) => `tree ${key}` as const),
+        ...wishes.logs.map((key) => `log ${key}` as const),
+      ];
+      const follows = [...topics.map((topic) => this.#follow(topic)), ...logs];
+      for (const follow of follows) follow.clients += 1;
+      const leave = () => {
+        for (const follow of follows) {
+          follow.clients -= 1;
+          follow.usedAt = Date.now();
+        }
+      };
+      return { since: Math.max(0, ...follows.map(({ since }) => since)), leave };
+    });
+  }
+
+  #isLogged = (chain: readonly AgentKey[]) => this.#follows.has(EVERYTHING) || chain.some((key) => this.#follows.has(`log ${key}`));
+  #isCovered = ({ isThread, chain }: Pick<Known, "isThread" | "chain">) =>
+    this.#follows.has(EVERYTHING) || (isThread && this.#follows.has(THREADS)) || chain.some((key) => this.#follows.has(`tree ${key}`));
+
+  // --- records
+
+  /** Takes what is there as known: nobody needs to be told. */
+  #learn(forest: Forest) {
+    for (const { key, known } of this.#standing(forest)) if (!this.#known.has(key)) this.#known.set(key, known);
+  }
+
+  *#standing(forest: Forest): Generator<{ readonly key: AgentKey; readonly known: Known; readonly record: AgentRecord }> {
+    for (const root of forest.roots) {
+      const keys = subtreeOf(forest, root);
+      if (!keys.some((key) => this.#isCovered({ isThread: key === root, chain: [key] }))) continue;
+      const records = recordsIn(treeOf(forest, root, this.#library.price));
+      for (const key of keys) {
+        const record = records.get(agentOf(forest, key).uri);
+        const of = { isThread: key === root, chain: chainOf(forest, key) };
+        if (record === undefined || !this.#isCovered(of)) continue;
+        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify(lasting(record))) } };
+      }
+    }
+  }
+
+  #records(forest: Forest): Change[] {
+    const changes: Change[] = [];
+    for (const { key, known, record } of this.#standing(forest)) {
+      const before = this.#known.get(key);
+      this.#known.set(key, known);
+      if (before !== undefined && before.hash === known.hash && before.uri === known.uri) continue;
+      changes.push({ type: "agent", subject: `agent ${key}`, isThread: known.isThread, chain: known.chain, data: JSON.stringify(record) });
+    }
+    return changes;
+  }
+
+  /** Agents that are no longer there, no longer called so, or no longer below somebody: their followers let go of them. */
+  #gone(forest: Forest, touched: ReadonlySet<AgentKey>): Change[] {
+    const changes: Change[] = [];
+    const threads = new Set([...touched, ...[...forest.agents.keys()].map(threadOf)]);
+    for (const [key, known] of this.#known) {
+      if (!threads.has(threadOf(key))) continue;
+      const agent = forest.agents.get(key);
+      const isSame = agent?.uri === known.uri;
+      const now = isSame ? chainOf(forest, key) : [];
+      const left = known.chain.filter((one) => !now.includes(one));
+      if (agent === undefined) this.#known.delete(key);
+      if (left.length === 0) continue;
+      const isThread = known.isThread && !isSame;
+      changes.push({ type: "removed", subject: `removed ${known.uri}`, isThread, chain: left, data: JSON.stringify({ uri: known.uri }) });
+    }
+    return changes;
+  }
+
+  // --- events
+
+  async #events(forest: Forest, grown: ReadonlyMap<string, number>): Promise<Change[]> {
+    const changes: Change[] = [];
+    for (const [key, agent] of forest.agents) {
+      const known = this.#logs.get(key);
+      const chain = chainOf(forest, key);
+      if (known === undefined && !this.#isLogged(chain)) continue;
+      const stood = standingOf(agent);
+      if (known?.stood === stood) continue;
+      const follow: LogFollow = known ?? { log: new EventLog(this.#library, key), since: this.#journal.position, clients: 0, usedAt: Date.now(), stood, chain };
+      this.#logs.set(key, Object.assign(follow, { stood, chain }));
+      const events = await follow.log.next(forest);
+      const base = { subject: null, isThread: agent.parent === null, chain };
+      if (events === null) {
+        this.#logs.delete(key);
+        changes.push({ ...base, type: "reset", data: JSON.stringify({ reason: `a file of ${agent.uri} was replaced` }) });
+        continue;
+      }
+      // Of an agent that came while its tree was followed all is new; of one that nobody followed yet, what stands in the new lines.
+      const isNew = known !== undefined || chain.some((one) => this.#follows.has(`log ${one}`)) ? () => true : standsIn(grown);
+      for (const event of events.filter(isNew)) changes.push({ ...base, type: "event", data: JSON.stringify(shortened(event)) });
+    }
+    return changes;
+  }
+}
+
+const standsIn =
+  (grown: ReadonlyMap<string, number>) =>
+  ({ ref }: AgentEvent) =>
+    ref !== null && "line" in ref && ref.line > (grown.get(ref.path) ?? Number.POSITIVE_INFINITY);
+
+/** Changes whenever the agent may have something to tell. */
+function standingOf({ verdict, children, files, messages, toolCalls, lastAt, uri }: LinkedAgent): string {
+  return [verdict.status, children.length, messages, toolCalls, lastAt, uri, ...files.map(({ bytes }) => bytes)].join(" ");
+}
+
+function chainOf(forest: Forest, key: AgentKey): AgentKey[] {
+  const chain = [key];
+  for (let at = forest.agents.get(key)?.parent ?? null; at !== null; at = forest.agents.get(at)?.parent ?? null) chain.push(at);
+  return chain;
+}
+
+function recordsIn(tree: AgentTree): ReadonlyMap<string, AgentRecord> {
+  const records = new Map<string, AgentRecord>();
+  const left = [tree];
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    records.set(one.uri, withoutChildren(one));
+    left.push(...one.children);
+  }
+  return records;
+}
+
+/** How long something has been running follows from the clock; nobody needs to be told so. */
+const lasting = (record: AgentRecord) => (record.endedAt === null ? { ...record, durationMs: null } : record);

@@ -1,0 +1,78 @@
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Env, retinueHome } from "../app/home.ts";
+
+/** The server of this machine, as others find it. */
+export interface Instance {
+  readonly instance: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+  readonly token: string | null;
+}
+
+const ANSWER_MS = 2_000;
+const noteOf = (env: Env) => join(retinueHome(env), "server.json");
+
+/** The server that already runs for this home; null if there is none. What a killed one left behind is cleared away. */
+export async function runningInstance(env: Env): Promise<Instance | null> {
+  const noted = read(env);
+  if (noted === null) return null;
+  if (await answers(noted)) return noted;
+  if (read(env)?.instance === noted.instance) rmSync(noteOf(env), { force: true });
+  return null;
+}
+
+/** Notes down that we run. False if another one was faster. */
+export function claim(env: Env, { instance, pid, host, port, url, token }: Instance): boolean {
+  const path = noteOf(env);
+  mkdirSync(retinueHome(env), { recursive: true });
+  const draft = `${path}.${instance}`;
+  // The token is for those who may read this home.
+  writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token }), { mode: 0o600 });
+  try {
+    // Fails where the name is taken, and nobody ever sees half a file.
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+export function release(env: Env, { instance }: Instance): void {
+  if (read(env)?.instance === instance) rmSync(noteOf(env), { force: true });
+}
+
+function read(env: Env): Instance | null {
+  try {
+    const noted = JSON.parse(readFileSync(noteOf(env), "utf8")) as Partial<Instance>;
+    return typeof noted.url === "string" && typeof noted.instance === "string" && typeof noted.pid === "number" ? (noted as Instance) : null;
+  } catch {
+    // Not there, or not ours.
+    return null;
+  }
+}
+
+/** Another program may have its port by now. One that is too busy to answer at once is there all the same. */
+async function answers({ url, token, instance, pid }: Instance): Promise<boolean> {
+  try {
+    const headers: Record<string, string> = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const answer = await fetch(new URL("/api/health", url), { headers, redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) });
+    return ((await answer.json()) as { instance?: unknown }).instance === instance;
+  } catch (error) {
+    return (error as Error).name === "TimeoutError" && isAlive(pid);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

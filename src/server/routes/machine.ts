@@ -1,0 +1,51 @@
+import { Hono } from "hono";
+import { examine } from "../../app/examine.ts";
+import { retinueHome } from "../../app/home.ts";
+import { linkByHand, unlinkByHand } from "../../app/links.ts";
+import { checkTarget } from "../../app/resolve.ts";
+import { search } from "../../app/search.ts";
+import { sinceOf } from "../../app/since.ts";
+import { GROUPS, statsBy, statsTotal } from "../../core/stats.ts";
+import type { ServerContext } from "../context.ts";
+import { answers, checked } from "../describe.ts";
+import { Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery } from "../schemas.ts";
+
+export function machineRoutes(context: ServerContext): Hono {
+  const { library, hub, env, settings, state } = context;
+  return new Hono()
+    .get(
+      "/search",
+      answers("Everything said that holds all the words, best first; the last word may be unfinished", Findings, ["usage"]),
+      checked("query", SearchQuery),
+      async (c) => {
+        const { q, limit } = c.req.valid("query");
+        return c.json({ items: await search(library, q.split(/\s+/), limit), next: null });
+      },
+    )
+    .get("/stats", answers("Tokens, cost, time and outcome", Stats, ["usage"]), checked("query", StatsQuery), (c) => {
+      const { since, by } = c.req.valid("query");
+      const from = since === undefined ? null : new Date(sinceOf(since, library.now(), "since")).toISOString().slice(0, 10);
+      const rows = library.store.spent(library.under, from);
+      const groups = by === undefined ? GROUPS : [by].flat();
+      return c.json({ total: statsTotal(rows), by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])) });
+    })
+    .get("/health", answers("That it runs, and how far it is", Health), (c) => {
+      const { version, instance, startedAt, isDemo } = context;
+      const { reading, watching, clients } = state;
+      const live = hub.journal.idOf(hub.journal.position);
+      return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
+    })
+    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
+      const { child, parent } = c.req.valid("json");
+      for (const uri of [child, parent]) checkTarget(uri);
+      const { threads, ...linked } = await linkByHand(library, env, child, parent);
+      await hub.changed(threads);
+      return c.json(linked);
+    })
+    .delete("/links/:child", answers("Take a manual link back", Linked, ["usage", "not_found"]), async (c) => {
+      const { threads, ...linked } = await unlinkByHand(library, env, c.req.param("child"));
+      await hub.changed(threads);
+      return c.json(linked);
+    });
+}

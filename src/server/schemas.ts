@@ -1,0 +1,249 @@
+/** The shapes of the HTTP API: requests are checked by them, answers are described by them in /api/openapi.json. */
+import * as v from "valibot";
+import { STATUSES } from "../core/agent.ts";
+import { EVENT_KINDS } from "../core/event.ts";
+import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
+import { GROUPS } from "../core/stats.ts";
+
+const text = v.nullable(v.string());
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
+const status = v.picklist(STATUSES);
+const source = v.picklist(SOURCES);
+const statusCounts = v.record(v.string(), count);
+
+const Tokens = {
+  inputTokens: count,
+  outputTokens: count,
+  reasoningTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+  cacheWrite1hTokens: count,
+};
+
+export const Usage = v.pipe(v.object({ calls: count, ...Tokens, costUsd: v.nullable(v.number()) }), v.metadata({ ref: "Usage" }));
+
+const record = {
+  schema: v.literal("retinue/agent@1"),
+  uri: v.string(),
+  provider: v.string(),
+  productVersion: text,
+  sessionId: v.string(),
+  agentId: text,
+  parent: text,
+  forkedFrom: text,
+  depth: count,
+  kind: v.picklist(AGENT_KINDS),
+  type: text,
+  name: text,
+  title: text,
+  description: text,
+  prompt: text,
+  cwd: text,
+  project: text,
+  branch: text,
+  model: v.array(v.string()),
+  tools: v.object({ allowed: v.nullable(v.array(v.string())), denied: v.nullable(v.array(v.string())) }),
+  background: v.boolean(),
+  status,
+  statusSource: source,
+  statusReason: v.string(),
+  activity: text,
+  link: v.nullable(v.object({ rule: v.string(), source, confidence: v.number(), toolCallId: text, evidence: v.array(v.string()) })),
+  startedAt: time,
+  endedAt: time,
+  lastActivityAt: time,
+  durationMs: v.nullable(v.number()),
+  usage: v.object({ own: Usage, internal: v.nullable(Usage), subtree: Usage }),
+  counts: v.object({ messages: count, toolCalls: count, toolErrors: count, spawned: count, descendants: count, byStatus: statusCounts }),
+  result: text,
+  records: v.array(v.object({ path: v.string(), bytes: count })),
+  warnings: v.array(v.string()),
+};
+
+export const Agent = v.pipe(v.object(record), v.metadata({ ref: "Agent" }));
+
+const agent = v.object(record);
+type Tree = v.InferOutput<typeof agent> & { readonly children: readonly Tree[] };
+export const AgentTree: v.GenericSchema<Tree> = v.pipe(v.object({ ...record, children: v.array(v.lazy(() => AgentTree)) }), v.metadata({ ref: "AgentTree" }));
+
+const place = v.union([v.object({ path: v.string(), line: count }), v.object({ path: v.string(), row: v.string() })]);
+
+export const Event = v.pipe(
+  v.object({
+    schema: v.literal("retinue/event@1"),
+    uri: v.string(),
+    id: v.string(),
+    seq: count,
+    at: time,
+    kind: v.picklist(EVENT_KINDS),
+    text,
+    tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
+    usage: v.nullable(v.object(Tokens)),
+    spawn: v.nullable(
+      v.object({
+        uri: v.string(),
+        agentId: text,
+        sessionId: v.string(),
+        prompt: text,
+        type: text,
+        toolCallId: text,
+        parent: v.string(),
+        depth: count,
+        background: v.boolean(),
+      }),
+    ),
+    status: v.nullable(v.object({ status, statusSource: source, statusReason: v.string() })),
+    ref: v.nullable(place),
+    cut: v.pipe(
+      v.nullable(v.object({ chars: count })),
+      v.description("Set where texts were shortened: how many characters there are in all. The whole event has a route of its own."),
+    ),
+  }),
+  v.metadata({ ref: "Event" }),
+);
+
+export const Threads = v.object({ items: v.array(Agent), next: text });
+export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
+
+const evidence = v.object({
+  decided: v.boolean(),
+  parent: text,
+  rule: v.string(),
+  source,
+  confidence: v.number(),
+  toolCallId: text,
+  says: v.string(),
+  from: text,
+});
+export const Why = v.pipe(
+  v.object({
+    uri: v.string(),
+    parent: text,
+    forkedFrom: text,
+    parentEvidence: v.array(evidence),
+    status: v.object({ status, statusSource: source, statusReason: v.string(), activity: text }),
+    statusEvidence: v.array(v.object({ at: time, says: v.string(), source: v.string(), from: text })),
+  }),
+  v.metadata({ ref: "Why" }),
+);
+
+export const Findings = v.object({
+  items: v.array(
+    v.object({
+      uri: v.string(),
+      kind: v.picklist(EVENT_KINDS),
+      at: time,
+      snippet: v.string(),
+      marks: v.array(v.tuple([count, count])),
+      ref: place,
+    }),
+  ),
+  next: v.null(),
+});
+
+const StatsLine = v.pipe(
+  v.object({ key: text, agents: count, byStatus: statusCounts, durationMs: v.number(), usage: Usage, knownCostUsd: v.number() }),
+  v.metadata({ ref: "StatsLine" }),
+);
+export const Stats = v.object({ total: StatsLine, by: v.record(v.picklist(GROUPS), v.array(StatsLine)) });
+
+export const Health = v.object({
+  status: v.literal("ok"),
+  version: v.string(),
+  instance: v.string(),
+  pid: count,
+  home: v.string(),
+  startedAt: v.pipe(v.string(), v.isoTimestamp()),
+  reading: v.pipe(
+    v.nullable(v.object({ done: count, all: count })),
+    v.description("How far the first look is: files done, of how many. Null once everything is read."),
+  ),
+  watching: v.boolean(),
+  demo: v.boolean(),
+  clients: count,
+  live: v.string(),
+});
+
+const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
+export const Doctor = v.object({
+  home: v.string(),
+  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.object({ key: v.string(), hasEffect: v.boolean() })) }),
+  kept: v.object({ path: v.string(), exists: v.boolean(), links: count }),
+  index: v.object({ path: v.string(), bytes: count, files: count }),
+  roots: v.array(
+    v.object({
+      provider: v.string(),
+      product: v.string(),
+      path: v.string(),
+      imported: v.boolean(),
+      exists: v.boolean(),
+      files: count,
+      bytes: count,
+    }),
+  ),
+  versions: v.array(v.object({ provider: v.string(), version: text, threads: count })),
+  threads: count,
+  agents: count,
+  internal: count,
+  problems: v.array(
+    v.object({
+      code: v.string(),
+      severity: v.picklist(["info", "data-loss", "error"]),
+      sentence: v.string(),
+      count,
+      examples: v.array(problem),
+    }),
+  ),
+});
+
+export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
+
+export const Failed = v.pipe(
+  v.object({
+    error: v.object({
+      code: v.pipe(v.string(), v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large or internal")),
+      message: v.string(),
+      next: text,
+    }),
+  }),
+  v.metadata({ ref: "Failed" }),
+);
+
+const wholeNumber = (min: number, max: number) =>
+  v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
+const flag = v.pipe(
+  v.picklist(["true", "false", "1", "0", ""]),
+  v.transform((word) => word !== "false" && word !== "0"),
+);
+const uris = v.union([v.string(), v.array(v.string())]);
+
+export const ThreadsQuery = v.strictObject({
+  provider: v.optional(v.string()),
+  cwd: v.optional(v.string()),
+  since: v.optional(v.pipe(v.string(), v.description("30m, 2h, 3d, 1w, or a date"))),
+  running: v.optional(flag),
+  status: v.optional(status),
+  project: v.optional(v.string()),
+  limit: v.optional(wholeNumber(1, 1_000), "50"),
+  cursor: v.optional(v.string()),
+});
+export const EventsQuery = v.strictObject({
+  after: v.optional(v.pipe(v.string(), v.description("`next` of an earlier answer: goes on behind it"))),
+  from: v.optional(v.pipe(wholeNumber(-1_000_000, 999_999_999), v.description("begin at this position instead; negative ones count from the end"))),
+  limit: v.optional(wholeNumber(1, 1_000), "200"),
+  subtree: v.optional(v.pipe(flag, v.description("of everybody below as well"))),
+});
+export const SearchQuery = v.strictObject({
+  q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "there is no word in this search")),
+  limit: v.optional(wholeNumber(1, 200), "50"),
+});
+export const StatsQuery = v.strictObject({ since: v.optional(v.string()), by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])) });
+export const LiveQuery = v.strictObject({
+  threads: v.optional(v.pipe(flag, v.description("records of top-level threads"))),
+  tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),
+  events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
+  log: v.optional(v.pipe(uris, v.description("events of this agent and of everybody below it; may be repeated"))),
+  after: v.optional(v.pipe(v.string(), v.description("where to go on, as Last-Event-ID, for the first connection of an EventSource, which cannot send it"))),
+});

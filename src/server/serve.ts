@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { Failure } from "../app/failure.ts";
+import type { Env } from "../app/home.ts";
+import type { Library } from "../app/library.ts";
+import { live } from "../app/live.ts";
+import { openLibrary } from "../app/open.ts";
+import type { SettingsFile } from "../app/settings.ts";
+import { serverApp } from "./app.ts";
+import type { ServerState } from "./context.ts";
+import { isLoopback } from "./guard.ts";
+import { Hub } from "./hub.ts";
+import { claim, type Instance, release, runningInstance } from "./instance.ts";
+import { Journal } from "./journal.ts";
+
+export interface ServeOptions {
+  readonly env: Env;
+  readonly settings: SettingsFile;
+  readonly talk: (words: string) => void;
+  /** Null: any that is free, the usual one first. */
+  readonly port: number | null;
+  readonly host: string | null;
+  readonly isDemo?: boolean;
+}
+
+export interface Served extends Instance {
+  /** False where one ran already and is used. */
+  readonly isOwn: boolean;
+  /** What a browser opens; carries the token, once. */
+  readonly address: string;
+  readonly stop: () => Promise<void>;
+  /** Resolves once it has stopped. */
+  readonly stopped: Promise<void>;
+}
+
+const PORT = 4747;
+const OTHER_PORTS = 20;
+const LOCAL = "127.0.0.1";
+
+/** The server of this machine: the one that runs, or a new one. */
+export async function serve(options: ServeOptions): Promise<Served> {
+  const { env } = options;
+  for (;;) {
+    const running = await runningInstance(env);
+    if (running !== null) return joined(running, options);
+    const started = await start(options);
+    if (claim(env, started)) return started;
+    await started.stop();
+  }
+}
+
+function joined(running: Instance, { port, host }: ServeOptions): Served {
+  const differs =
+    (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
+  if (differs) throw new Failure("failed", `a server already runs at ${running.url}`, [`use it, or stop it first: it is process ${running.pid}`]);
+  return { ...running, isOwn: false, address: addressOf(running), stop: async () => {}, stopped: Promise.resolve() };
+}
+
+const addressOf = ({ url, token }: Instance) => (token === null ? url : `${url}?token=${token}`);
+
+async function start(options: ServeOptions): Promise<Served> {
+  const { env, settings, talk, isDemo = false } = options;
+  const host = options.host ?? LOCAL;
+  const token = isLoopback(host) ? null : randomBytes(24).toString("base64url");
+  const instance = randomBytes(8).toString("hex");
+  const state: ServerState = { reading: null, watching: false, clients: 0, stop: new AbortController() };
+  const library = await openLibrary({
+    env,
+    settings,
+    talk,
+    onProgress: (done, all) => {
+      state.reading = done === all ? null : { done, all };
+    },
+  });
+  const hub = new Hub(library, new Journal());
+  let port = 0;
+  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk };
+  const app = serverApp(context, { host, port: () => port, token });
+  const server = createServer(getRequestListener(app.fetch));
+  try {
+    port = await listen(server, host, options.port);
+  } catch (error) {
+    library.close();
+    throw error;
+  }
+  const watched = watch(library, hub, state, talk);
+  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
+  let stopping: Promise<void> | undefined;
+  const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
+  const stop = () => {
+    stopping ??= (async () => {
+      release(env, own);
+      state.stop.abort();
+      hub.journal.wake();
+      server.close();
+      await watched;
+      server.closeAllConnections();
+      library.close();
+      hasStopped();
+    })();
+    return stopping;
+  };
+  return { ...own, isOwn: true, address: addressOf(own), stop, stopped };
+}
+
+/** An address that stands for all of them is called by one that can be opened. */
+const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
+
+async function watch(library: Library, hub: Hub, state: ServerState, talk: (words: string) => void): Promise<void> {
+  const { signal } = state.stop;
+  try {
+    for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
+      state.watching = true;
+      await hub.changed(threads);
+    }
+  } catch (error) {
+    talk(`no longer watching: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  } finally {
+    state.watching = false;
+  }
+}
+
+async function listen(server: Server, host: string, wanted: number | null): Promise<number> {
+  const ports = wanted === null ? [...Array.from({ length: OTHER_PORTS }, (_, i) => PORT + i), 0] : [wanted];
+  for (const port of ports) {
+    server.listen(port, host);
+    try {
+      await once(server, "listening");
+      return (server.address() as AddressInfo).port;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === "EADDRINUSE" && wanted === null) continue;
+      throw new Failure("failed", `cannot listen at ${host}:${port}: ${message}`, ["write --port 0 for any that is free"], error);
+    }
+  }
+  throw new Failure("failed", `no port is free at ${host}`);
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }).version;
+}
