@@ -35,8 +35,8 @@ export const COLUMNS: readonly Column[] = [
   tokens("tokens", "Tokens", "Input, output, cache reads and cache writes together", totalTokens),
   tokens("input", "Input", "Input tokens outside the cache", (u) => u.inputTokens),
   tokens("output", "Output", "Output tokens, with reasoning where the product counts it there", (u) => u.outputTokens),
-  tokens("cacheRead", "Cache read", "Tokens read from the cache", (u) => u.cacheReadTokens),
-  tokens("cacheWrite", "Cache write", "Tokens written to the cache", (u) => u.cacheWriteTokens),
+  tokens("cacheRead", "C. read", "Tokens read from the cache", (u) => u.cacheReadTokens),
+  tokens("cacheWrite", "C. write", "Tokens written to the cache", (u) => u.cacheWriteTokens),
   {
     id: "cost",
     label: "Cost",

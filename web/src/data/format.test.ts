@@ -33,7 +33,7 @@ describe("numbers", () => {
 
   it("count bytes and things", () => {
     expect(bytes(12)).toBe("12 B");
-    expect(bytes(12_345)).toBe("12.3kB");
+    expect(bytes(12_345)).toBe("12.3 kB");
     expect(plural(1, "agent")).toBe("1 agent");
     expect(plural(1200, "agent")).toBe("1,200 agents");
   });

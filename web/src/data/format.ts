@@ -27,7 +27,7 @@ export function dollars(usd: number | null): string {
 }
 
 export function bytes(n: number): string {
-  return n < 1000 ? `${n} B` : `${count(n)}B`;
+  return n < 1000 ? `${n} B` : `${count(n).replace(/[a-zA-Z]/, " $&")}B`;
 }
 
 export function duration(ms: number | null): string {

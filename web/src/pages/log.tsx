@@ -11,7 +11,7 @@ import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { type Thread, useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
-import { hueOf } from "../view/color.ts";
+import { useHues } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
 import { StatusMark } from "../view/status.tsx";
@@ -28,6 +28,7 @@ export default function Log(props: { uri: string }) {
   const events = useEvents(() => threadOf(props.uri), { subtree: true, isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root() });
   const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
   const [selectedId, setSelectedId] = createSignal<string | null>(route().params.event ?? null);
+  const hues = useHues(thread);
   const follow = () => route().params.follow === "1";
 
   /** By their own ids: two agents of one name are two. */
@@ -97,7 +98,7 @@ export default function Log(props: { uri: string }) {
     <div class="page log">
       <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
         <ThreadHead thread={thread} />
-        <Chips thread={thread} hidden={hidden()} follow={follow()} entries={events.items().length} complete={events.complete()} />
+        <Chips thread={thread} hues={hues()} hidden={hidden()} follow={follow()} entries={events.items().length} complete={events.complete()} />
         <Show when={events.error()}>{(error) => <Failure error={error()} />}</Show>
         <List
           label="Log"
@@ -115,7 +116,7 @@ export default function Log(props: { uri: string }) {
                   classList={{ main: agent().parent === null }}
                   ref={(element) =>
                     createEffect(() => {
-                      element.style.setProperty("--hue", String(hueOf(agent().uri)));
+                      element.style.setProperty("--hue", String(hues().get(agent().uri) ?? 0));
                       element.style.setProperty("--depth", String(Math.min(agent().depth, MAX_INDENT)));
                     })
                   }
@@ -169,7 +170,7 @@ function LogLine(props: { row: LogRow; agent: AgentRecord; index: number; select
           >
             <time>{clock(row().event.at)}</time>
             <Show when={!row().inGroup}>
-              <span class="who">{oneLine(nameOf(props.agent), 40)}</span>
+              <span class="who">{props.agent.parent === null ? "main" : oneLine(nameOf(props.agent), 40)}</span>
             </Show>
             <span class="kind">{row().event.tool?.name ?? kindInWords(row().event.kind)}</span>
             <span class="gist" dir="auto">
@@ -214,7 +215,7 @@ function Group(props: { group: LogGroup; agent: AgentRecord; index: number; sele
 }
 
 /** One for each agent, by its id. */
-function Chips(props: { thread: Thread; hidden: ReadonlySet<string>; follow: boolean; entries: number; complete: boolean }) {
+function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidden: ReadonlySet<string>; follow: boolean; entries: number; complete: boolean }) {
   const [words, setWords] = createSignal("");
   const agents = createMemo(() => {
     props.thread.shape();
@@ -237,7 +238,7 @@ function Chips(props: { thread: Thread; hidden: ReadonlySet<string>; follow: boo
               class="agent-chip"
               data-chip={idOf(agent)}
               aria-pressed={!props.hidden.has(idOf(agent))}
-              ref={(element) => element.style.setProperty("--hue", String(hueOf(agent.uri)))}
+              ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.hues.get(agent.uri) ?? 0)))}
               onClick={() => toggle(idOf(agent))}
               onDblClick={() =>
                 hide(

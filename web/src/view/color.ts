@@ -1,7 +1,15 @@
-/** A colour of its own for every agent, the same on every page and every day. The lightness comes from the style sheet. */
-export function hueOf(uri: string): number {
-  let hash = 2166136261;
-  for (let at = 0; at < uri.length; at += 1) hash = Math.imul(hash ^ uri.charCodeAt(at), 16777619);
-  // Golden steps keep neighbours apart.
-  return Math.round(((hash >>> 0) * 137.508) % 360);
+import { type Accessor, createMemo } from "solid-js";
+import type { Thread } from "../state/thread.ts";
+
+/** Far apart for neighbours, however many there are. */
+const GOLDEN_ANGLE = 137.508;
+
+/** A colour of its own for every agent of a thread, in the order in which they began. The lightness comes from the style sheet. */
+export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
+  return createMemo(() => {
+    thread.shape();
+    const began = (uri: string) => thread.set.get(uri)?.startedAt ?? "~";
+    const uris = thread.set.subtree(thread.root() ?? "").toSorted((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
+    return new Map(uris.map((uri, index) => [uri, Math.round(40 + index * GOLDEN_ANGLE) % 360]));
+  });
 }

@@ -78,7 +78,9 @@ function Line(props: RowProps & { agent: AgentRecord }) {
             {props.row.folded ? "▸" : "▾"}
           </button>
         </Show>
-        <StatusBadge agent={props.agent} compact />
+        <Show when={!props.status}>
+          <StatusBadge agent={props.agent} compact />
+        </Show>
         <a class="name" dir="auto" tabindex="-1" href={formatRoute({ page: "agent", uri: uri() })} {...tipped(() => <AgentTip agent={props.agent} />)}>
           {oneLine(nameOf(props.agent))}
         </a>
@@ -90,6 +92,9 @@ function Line(props: RowProps & { agent: AgentRecord }) {
         <Show when={props.row.folded && sums()}>{(sum) => <StatusCounts counts={sum().byStatus} />}</Show>
         <Show when={props.agent.type}>{(type) => <span class="type">{oneLine(type(), 40)}</span>}</Show>
         <Badges agent={props.agent} onWhy={() => props.actions.why(uri())} />
+        <span class="task" dir="auto">
+          {oneLine(props.agent.activity ?? props.agent.prompt ?? "", 160)}
+        </span>
         <button
           type="button"
           class="quiet menu-button"
