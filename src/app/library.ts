@@ -89,6 +89,11 @@ export class Library {
     return this.#discovery.roots.map((r) => r.path);
   }
 
+  /** The file that holds what people decided, if they decided anything. */
+  get decisions(): string {
+    return keptPath(this.#options.env);
+  }
+
   /** What stands in the way at present: folders and files that cannot be read. */
   get problems(): readonly Problem[] {
     return [...this.#discovery.problems, ...this.#unreadable.values()];

@@ -25,18 +25,21 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
   const changed = new Set<string>();
   const growing = new Map<string, number>();
   let wake: () => void = () => {};
+  const { decisions } = library;
   const note = (paths: readonly string[]) => {
     for (const path of paths) {
+      // Of what we keep ourselves, people's decisions alone may come from elsewhere; they are written at once.
+      if (dirname(path) === dirname(decisions) && path !== decisions) continue;
       changed.add(path);
-      growing.set(path, Date.now());
+      if (path !== decisions) growing.set(path, Date.now());
     }
-    wake();
+    if (changed.size > 0) wake();
   };
   // Where to look is known only after a look around.
   if (library.roots.length === 0) await library.refresh();
   const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
-  const watching = await watchFolders(folders, shallow, note, onError ?? (() => {}));
+  const watching = await watchFolders(folders, [...shallow, dirname(decisions)], note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;

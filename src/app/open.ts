@@ -1,3 +1,4 @@
+import type { Liveness } from "../core/liveness.ts";
 import { crewOf } from "./crew.ts";
 import type { Env } from "./home.ts";
 import { openIndex } from "./index-file.ts";
@@ -10,6 +11,8 @@ export interface OpenOptions {
   readonly settings: SettingsFile;
   readonly talk: (words: string) => void;
   readonly onProgress?: (done: number, all: number) => void;
+  /** Instead of asking the operating system. */
+  readonly liveness?: Liveness;
   /** One of a crew: reads what it is given, by itself. */
   readonly isMember?: boolean;
 }
@@ -18,7 +21,7 @@ export interface OpenOptions {
 const MEMBER_FACTS = 4_000;
 
 /** The library of this machine, over the index, by the user's settings. Nothing is read yet. */
-export async function openLibrary({ env, settings: file, talk, onProgress, isMember = false }: OpenOptions): Promise<Library> {
+export async function openLibrary({ env, settings: file, talk, onProgress, liveness, isMember = false }: OpenOptions): Promise<Library> {
   const { store, isShared } = await openIndex(env, talk, isMember ? MEMBER_FACTS : undefined);
   return new Library({
     env,
@@ -29,6 +32,7 @@ export async function openLibrary({ env, settings: file, talk, onProgress, isMem
     basis: basisOf(file),
     isMember,
     ...(onProgress === undefined ? {} : { onProgress }),
+    ...(liveness === undefined ? {} : { liveness }),
     ...(isShared && !isMember ? { crew: crewOf(env) } : {}),
   });
 }

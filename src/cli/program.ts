@@ -5,6 +5,7 @@ import { PROVIDER_NAMES } from "../app/machine.ts";
 import { nearest } from "../core/nearest.ts";
 import { GROUPS } from "../core/stats.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
+import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
 import { importTranscript } from "./commands/import.ts";
@@ -49,6 +50,9 @@ export function buildProgram(): Command {
   serving(common(program.command("serve")))
     .description("start the local server and open the dashboard; retinue alone does the same")
     .action((options: ServeOptions, command: Command) => serve(open(command), options));
+  serving(common(program.command("demo")))
+    .description("the same on recorded agents that work once more, in a temporary home")
+    .action((options: ServeOptions, command: Command) => demo(open(command), options));
   common(program.command("ls"))
     .description("recent top-level threads: status, agents, tokens, cost, title")
     .addOption(new Option("--provider <name>", "only this product's").choices(PROVIDER_NAMES))

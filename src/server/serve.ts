@@ -24,6 +24,7 @@ export interface ServeOptions {
   /** Null: any that is free, the usual one first. */
   readonly port: number | null;
   readonly host: string | null;
+  /** Recorded agents have no processes: they are alive as long as they have not ended. */
   readonly isDemo?: boolean;
 }
 
@@ -72,6 +73,7 @@ async function start(options: ServeOptions): Promise<Served> {
     env,
     settings,
     talk,
+    ...(isDemo ? { liveness: () => "alive" as const } : {}),
     onProgress: (done, all) => {
       state.reading = done === all ? null : { done, all };
     },

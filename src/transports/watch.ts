@@ -1,5 +1,5 @@
-import { existsSync, watch } from "node:fs";
-import { join } from "node:path";
+import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { dirname, join } from "node:path";
 import type { AsyncSubscription } from "@parcel/watcher";
 
 export interface Watching {
@@ -7,7 +7,7 @@ export interface Watching {
 }
 
 /**
- * Tells which paths below the folders changed, were made or went. Folders that are not there yet are looked at through the nearest one above them.
+ * Tells which paths below the folders changed, were made or went. Folders that are not there yet are waited for.
  * Of `shallow` ones only what lies right in them is told: below may be whole copies of projects.
  */
 export async function watchFolders(
@@ -18,33 +18,127 @@ export async function watchFolders(
 ): Promise<Watching> {
   // Native, and only ever needed by those who follow along.
   const { default: watcher } = await import("@parcel/watcher");
-  const wanted = (path: string) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
   const subscriptions: AsyncSubscription[] = [];
-  for (const folder of new Set(folders.map(nearestFolder))) {
+  const near = new NearWatch(onPaths, onError);
+  let isStopped = false;
+  const subscribe = async (folder: string) => {
     const subscription = await watcher.subscribe(folder, (error, events) => {
-      if (error !== null) return onError(error);
-      const paths = events.map((event) => event.path).filter(wanted);
-      if (paths.length > 0) onPaths(paths);
+      if (error !== null) onError(error);
+      for (const { type, path } of events) if (type === "create") near.enter(path);
+      if (events.length > 0) onPaths(events.map((event) => event.path));
     });
-    subscriptions.push(subscription);
+    if (isStopped) await subscription.unsubscribe();
+    else subscriptions.push(subscription);
+  };
+  for (const folder of new Set(folders)) {
+    if (existsSync(folder)) await subscribe(folder);
+    else
+      near.await(folder, () => {
+        subscribe(folder).catch(onError);
+        near.enter(folder);
+      });
   }
-  const watchers = shallow
-    .filter((folder) => existsSync(folder))
-    .map((folder) =>
-      watch(folder, (_, name) => {
-        if (name !== null) onPaths([join(folder, name)]);
-      }).on("error", onError),
-    );
+  for (const folder of shallow) if (existsSync(folder)) near.add(folder);
   return {
     stop: async () => {
-      for (const one of watchers) one.close();
+      isStopped = true;
+      near.stop();
       for (const subscription of subscriptions) await subscription.unsubscribe();
     },
   };
 }
 
+/**
+ * Looks at single folders, itself. The recursive watcher of Linux misses what is made in a new folder before it has noticed the folder,
+ * and folders in it for good; and a whole home is too much to watch for one folder that may come to be.
+ */
+class NearWatch {
+  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #onPaths: (paths: readonly string[]) => void;
+  readonly #onError: (error: Error) => void;
+
+  constructor(onPaths: (paths: readonly string[]) => void, onError: (error: Error) => void) {
+    this.#onPaths = onPaths;
+    this.#onError = onError;
+  }
+
+  /** Tells what happens right in a folder. */
+  add(folder: string, onName: (path: string) => void = (path) => this.#onPaths([path])): void {
+    const gone = () => {
+      this.#watchers.get(folder)?.close();
+      this.#watchers.delete(folder);
+    };
+    try {
+      gone();
+      const watching = watch(folder, (_, name) => {
+        if (name !== null) onName(join(folder, name));
+        if (!existsSync(folder)) gone();
+      });
+      this.#watchers.set(
+        folder,
+        watching.on("error", (error) => {
+          gone();
+          if (existsSync(folder)) this.#onError(error);
+        }),
+      );
+    } catch (error) {
+      if (existsSync(folder)) this.#onError(error as Error);
+    }
+  }
+
+  /** A path that is new: if it is a folder, all that is in it already, and from now on what happens there. */
+  enter(path: string): void {
+    if (this.#watchers.has(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+    // First look after it, then look into it: what comes meanwhile is told twice, not never.
+    this.add(path, (inside) => {
+      this.#onPaths([inside]);
+      this.enter(inside);
+    });
+    const inside = namesIn(path).map((name) => join(path, name));
+    if (inside.length > 0) this.#onPaths(inside);
+    for (const one of inside) this.enter(one);
+  }
+
+  /** Until a folder is there, by way of the nearest one above it. */
+  await(folder: string, onThere: () => void): void {
+    const above = nearestFolder(folder);
+    if (above === folder) {
+      onThere();
+      return;
+    }
+    const look = () => {
+      if (!existsSync(folder) && nearestFolder(folder) === above) return;
+      this.#watchers.get(key)?.close();
+      this.#watchers.delete(key);
+      this.await(folder, onThere);
+    };
+    const key = `${above} for ${folder}`;
+    try {
+      this.#watchers.set(key, watch(above, look).on("error", look));
+    } catch (error) {
+      this.#onError(error as Error);
+      return;
+    }
+    look();
+  }
+
+  stop(): void {
+    for (const one of this.#watchers.values()) one.close();
+    this.#watchers.clear();
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // Gone again; that will be told.
+    return [];
+  }
+}
+
 function nearestFolder(folder: string): string {
   let at = folder;
-  while (!existsSync(at) && at.includes("/")) at = at.slice(0, at.lastIndexOf("/")) || "/";
+  while (!existsSync(at) && dirname(at) !== at) at = dirname(at);
   return at;
 }
