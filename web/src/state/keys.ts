@@ -38,7 +38,10 @@ export function listenToKeys(): void {
 /** Moving through a list by letters and arrows. */
 export function listKeys(list: { count: () => number; selected: () => number; select: (index: number) => void; open: (index: number) => void }): Keys {
   const to = (index: number) => {
-    if (list.count() > 0) list.select(Math.max(0, Math.min(list.count() - 1, index)));
+    if (list.count() === 0) return;
+    // From here on, Enter means the row, not the button that was pressed last.
+    document.querySelector<HTMLElement>(".list")?.focus({ preventScroll: true });
+    list.select(Math.max(0, Math.min(list.count() - 1, index)));
   };
   const by = (step: number) => () => to(list.selected() < 0 ? (step > 0 ? 0 : list.count() - 1) : list.selected() + step);
   const page = Math.max(1, Math.floor(innerHeight / 40) - 4);
