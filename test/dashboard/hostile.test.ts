@@ -74,7 +74,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
-});
+}, 60_000);
 
 /** How long the page takes to answer a question, at worst, while something happens. */
 async function slowestAnswer(work: () => Promise<void>): Promise<number> {
@@ -165,6 +165,8 @@ describe("a hostile transcript", () => {
     await edit.locator(".diff-line").first().waitFor();
     expect(await edit.locator(".path").textContent()).toBe("<script>alert(3)</script>");
     expect(await edit.locator(".diff-line").count()).toBeLessThan(100);
+    await edit.getByRole("button", { name: "Load all of the input" }).click();
+    await edit.getByRole("button", { name: /Show \d+ more lines/ }).waitFor();
     expect(await tab.page.evaluate(() => ({}) as { polluted?: boolean })).toEqual({});
   });
 

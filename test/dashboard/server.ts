@@ -33,12 +33,22 @@ export async function serve(home: string): Promise<Running> {
     env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  let said = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    said += chunk.toString();
+  });
   const url = await addressOf(child);
+  let isStopping = false;
+  // A server that dies is the finding, not whatever cannot reach it any more.
+  child.once("exit", (code, signal) => {
+    if (!isStopping) process.stderr.write(`the server ended with ${code ?? signal}: ${said}\n`);
+  });
   return {
     url,
     home,
     pid: child.pid ?? 0,
     stop: async () => {
+      isStopping = true;
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
       await ended;

@@ -40,8 +40,18 @@ describe("a list of events", () => {
     const kept = keepEvent(sampleEvent("a", 1, { text: "x".repeat(50_000_000), tool: { ...tool("c"), input: { content: "y".repeat(100_000) } } }));
     expect(kept).toMatchObject({ fullText: 50_000_000, tool: { input: null } });
     expect(kept.text?.length).toBe(8_000);
-    expect(kept.inputHead?.length).toBe(8_000);
+    expect(kept.inputHead?.length).toBe(30_000);
     expect(keepEvent(sampleEvent("a", 1))).toMatchObject({ fullText: null, inputHead: null });
+  });
+});
+
+describe("a crowded list of events", () => {
+  it("keeps only beginnings of what comes then", () => {
+    const list = new EventList();
+    for (let seq = 1; seq <= 3_500; seq += 1) list.add([sampleEvent("a", seq, { text: "x".repeat(9_000) })]);
+    expect(list.items[0]?.text?.length).toBe(8_000);
+    expect(list.items.at(-1)).toMatchObject({ fullText: 9_000 });
+    expect(list.items.at(-1)?.text?.length).toBe(300);
   });
 });
 

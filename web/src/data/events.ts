@@ -1,8 +1,8 @@
-import { cutAt, detached } from "./text.ts";
+import { detached } from "./text.ts";
 import type { AgentEvent, SentEvent } from "./types.ts";
 
 /** An event as a page keeps it: long texts are cut, and asked for again when somebody wants to see all of them. */
-export interface KeptEvent extends AgentEvent {
+export interface KeptEvent extends SentEvent {
   /** Length of the whole text, where it was cut. */
   readonly fullText: number | null;
   /** The input of a tool as text, where it was too long to keep. */
@@ -10,33 +10,38 @@ export interface KeptEvent extends AgentEvent {
 }
 
 const KEPT_TEXT = 8_000;
-/** Texts shorter than this were not. */
+/** Texts shorter than this were not shortened by the server. */
 const CUT_BY_SERVER = 19_000;
-const KEPT_INPUT = 8_000;
+const KEPT_INPUT = 30_000;
+/** Once a page keeps this many characters, of what comes then only the beginnings are kept. */
+const ROOM_CHARS = 24_000_000;
+const LITTLE = 300;
 
-export function keepEvent(event: SentEvent): KeptEvent {
+export function keepEvent(event: SentEvent, isCrowded = false): KeptEvent {
   const { text, tool } = event;
+  const [textMax, inputMax] = isCrowded ? [LITTLE, LITTLE] : [KEPT_TEXT, KEPT_INPUT];
   const input = tool === null || tool.input === null || tool.input === undefined ? "" : JSON.stringify(tool.input);
-  const isLong = input.length > KEPT_INPUT;
+  const isLong = input.length > inputMax;
   return {
     ...event,
-    text: text === null ? null : detached(text, KEPT_TEXT),
-    fullText: text === null ? null : fullLength(text, event.cut?.chars ?? null),
+    text: text === null ? null : detached(text, textMax),
+    fullText: text === null ? null : fullLength(text, event.cut?.chars ?? null, textMax),
     tool: tool !== null && isLong ? { ...tool, input: null } : tool,
-    inputHead: isLong ? detached(cutAt(input, KEPT_INPUT), KEPT_INPUT) : null,
+    inputHead: isLong ? detached(input, inputMax) : null,
   };
 }
 
 /** The server shortens very long texts, and says how much there was in all. */
-function fullLength(text: string, chars: number | null): number | null {
+function fullLength(text: string, chars: number | null, max: number): number | null {
   if (chars !== null && text.length >= CUT_BY_SERVER) return Math.max(chars, text.length);
-  return text.length > KEPT_TEXT ? text.length : null;
+  return text.length > max ? text.length : null;
 }
 
 /** Events in order of time, each once, however often and in whatever order they arrive. */
 export class EventList {
   #items: KeptEvent[] = [];
   readonly #ids = new Set<string>();
+  #chars = 0;
 
   get items(): readonly KeptEvent[] {
     return this.#items;
@@ -47,11 +52,17 @@ export class EventList {
     const fresh = events.filter((event) => !this.#ids.has(event.id));
     if (fresh.length === 0) return false;
     for (const event of fresh) this.#ids.add(event.id);
-    const kept = fresh.map(keepEvent).sort(byTime);
+    const kept = fresh.map((event) => this.#keep(event)).sort(byTime);
     const last = this.#items.at(-1);
     const first = kept[0] as KeptEvent;
     this.#items = last === undefined || byTime(last, first) <= 0 ? this.#items.concat(kept) : merge(this.#items, kept);
     return true;
+  }
+
+  #keep(event: SentEvent): KeptEvent {
+    const kept = keepEvent(event, this.#chars > ROOM_CHARS);
+    this.#chars += (kept.text?.length ?? 0) + (kept.inputHead?.length ?? 0) + (kept.tool?.input == null ? 0 : JSON.stringify(kept.tool.input).length);
+    return kept;
   }
 }
 

@@ -28,9 +28,15 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
 
 const TAGS = [..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" ")];
 
-/** Clean nodes for a text in Markdown. */
-export function markdownNodes(text: string): DocumentFragment {
-  const html = marked.parse(text) as string;
+/** Clean nodes for a text in Markdown; null where it is nested too deeply to be read. */
+export function markdownNodes(text: string): DocumentFragment | null {
+  let html: string;
+  try {
+    html = marked.parse(text) as string;
+  } catch {
+    // The parser calls itself for every level: some texts are nothing but levels.
+    return null;
+  }
   return purifier.sanitize(html, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ["href", "class", "align", "start"],

@@ -1,4 +1,4 @@
-import { createMemo, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
+import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
 import { eventPath } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
 import type { KeptEvent } from "../data/events.ts";
@@ -177,25 +177,35 @@ function Said(props: { event: KeptEvent; markdown: boolean }) {
 }
 
 function Input(props: { event: KeptEvent }) {
-  const change = createMemo(() => changeOf(props.event.tool?.input));
-  const asText = () => props.event.inputHead ?? inputText(props.event.tool?.input);
-  const wholeInput = async () => inputText((await api.event(props.event.uri, props.event.id)).tool?.input);
+  const [whole, setWhole] = createSignal<unknown>(undefined);
+  const isCut = () => whole() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
+  const input = () => whole() ?? props.event.tool?.input;
+  const change = createMemo(() => changeOf(input()));
+  const asText = () => (whole() === undefined ? props.event.inputHead : null) ?? inputText(input());
+  const load = async () => setWhole((await api.event(props.event.uri, props.event.id)).tool?.input);
   return (
-    <Show
-      when={change()}
-      fallback={
-        <Show when={asText() !== ""}>
-          <h4>Input</h4>
-          <Text text={asText()} full={props.event.inputHead === null ? null : props.event.inputHead.length + 1} language="json" more={wholeInput} />
-        </Show>
-      }
-    >
-      {(found) => (
-        <Suspense fallback={<Text text={asText()} />}>
-          <Diff change={found()} />
-        </Suspense>
-      )}
-    </Show>
+    <>
+      <Show
+        when={change()}
+        fallback={
+          <Show when={asText() !== ""}>
+            <h4>Input</h4>
+            <Text text={asText()} language="json" />
+          </Show>
+        }
+      >
+        {(found) => (
+          <Suspense fallback={<Text text={asText()} />}>
+            <Diff change={found()} />
+          </Suspense>
+        )}
+      </Show>
+      <Show when={isCut()}>
+        <button type="button" class="quiet more" onClick={() => void load()}>
+          Load all of the input
+        </button>
+      </Show>
+    </>
   );
 }
 

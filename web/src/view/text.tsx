@@ -75,7 +75,10 @@ function Markdown(props: { text: string }) {
           if (element.childNodes.length === 0) element.textContent = text;
           void import("./markdown.ts").then(({ markdownNodes }) => {
             if (text !== props.text) return;
-            element.replaceChildren(markdownNodes(text));
+            const nodes = markdownNodes(text);
+            // What the renderer cannot cope with stays as it was written.
+            if (nodes === null) return;
+            element.replaceChildren(nodes);
             element.classList.add("rendered");
             for (const code of element.querySelectorAll<HTMLElement>("pre > code[class^='language-']"))
               void color(code, code.className.slice("language-".length).split(" ")[0] ?? "");
