@@ -1,19 +1,10 @@
-import { createResource, For, onCleanup, Show } from "solid-js";
+import { For, Show } from "solid-js";
 import { bytes, plural } from "../data/format.ts";
-import { api, askDoctor, doctor } from "../state/server.ts";
+import { askDoctor, doctor, reading } from "../state/server.ts";
 import { tell } from "../state/toast.ts";
-
-const AGAIN_MS = 700;
 
 /** What a new user sees: where we looked, and how to see something at once. */
 export function NothingYet() {
-  const [health, { refetch }] = createResource(() => api.health().catch(() => null));
-  // While the first look goes on, what is found grows; afterwards the live stream tells.
-  const timer = setInterval(() => {
-    if (health()?.reading != null) void refetch();
-    else clearInterval(timer);
-  }, AGAIN_MS);
-  onCleanup(() => clearInterval(timer));
   void askDoctor().catch(() => {
     // Said by the page around this.
   });
@@ -24,7 +15,7 @@ export function NothingYet() {
   return (
     <div class="nothing first" data-testid="nothing-yet">
       <Show
-        when={health()?.reading}
+        when={reading()}
         fallback={
           <>
             <p class="big">Nothing to show yet.</p>
@@ -32,13 +23,13 @@ export function NothingYet() {
           </>
         }
       >
-        {(reading) => (
+        {(far) => (
           <>
             <p class="big">Reading what is there …</p>
             <p>
-              {reading().done} of {plural(reading().all, "file")}
+              {far().done} of {plural(far().all, "file")}
             </p>
-            <progress value={reading().done} max={Math.max(1, reading().all)} />
+            <progress value={far().done} max={Math.max(1, far().all)} />
           </>
         )}
       </Show>

@@ -8,7 +8,7 @@ import { type AgentRecord, STATUSES, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
-import { doctor, productOf } from "../state/server.ts";
+import { doctor, productOf, reading } from "../state/server.ts";
 import { useThreadList } from "../state/thread-list.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -93,6 +93,7 @@ function ThreadList() {
           />
           <p class="foot muted">
             {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {dollars(totals().cost)} where prices are known
+            <Show when={reading()}>{(far) => ` · reading: ${far().done} of ${far().all} files`}</Show>
           </p>
         </Match>
       </Switch>

@@ -1,7 +1,7 @@
 import { createEffect, createSignal, onCleanup } from "solid-js";
 import { Api } from "../data/api.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
-import type { AgentEvent, AgentRecord, Doctor } from "../data/types.ts";
+import type { AgentEvent, AgentRecord, Doctor, Health } from "../data/types.ts";
 
 export const api = new Api((url, init) => fetch(url, init));
 
@@ -105,7 +105,23 @@ function follow(): void {
   stream.follow(query.size === 0 ? null : `api/live?${query}`, earliest(entries.map(({ since }) => since ?? null)));
 }
 
+const [reading, setReading] = createSignal<Health["reading"]>(null);
+
+/** How far the server's first look is; null once it has read everything. */
+export { reading };
+
+const READING_MS = 500;
+
+async function watchReading(): Promise<void> {
+  const before = reading();
+  const health = await api.health().catch(() => null);
+  setReading(health?.reading ?? null);
+  if (reading() !== null) setTimeout(() => void watchReading(), READING_MS);
+  else if (before !== null) handlers.reset();
+}
+
 export function goLive(): void {
+  void watchReading();
   let hiding: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);
