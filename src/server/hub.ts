@@ -51,6 +51,7 @@ export interface LogView {
 
 interface Known {
   readonly uri: string;
+  /** Of the record and of its place: whoever follows the place it came to has to hear of it. */
   readonly hash: number;
   readonly isThread: boolean;
   readonly chain: readonly AgentKey[];
@@ -234,7 +235,7 @@ export class Hub {
         const record = records.get(agentOf(forest, key).uri);
         const of = { isThread: key === root, chain: chainOf(forest, key) };
         if (record === undefined || !this.#isCovered(of)) continue;
-        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify(lasting(record))) } };
+        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), of.chain])) } };
       }
     }
   }

@@ -18,9 +18,9 @@ const noteOf = (env: Env) => join(retinueHome(env), "server.json");
 /** The server that already runs for this home; null if there is none. What a killed one left behind is cleared away. */
 export async function runningInstance(env: Env): Promise<Instance | null> {
   const noted = read(env);
-  if (noted === null) return null;
-  if (await answers(noted)) return noted;
-  if (read(env)?.instance === noted.instance) rmSync(noteOf(env), { force: true });
+  if (noted !== null && (await answers(noted))) return noted;
+  // Notes appear whole or not at all: one that cannot be read is nobody's.
+  if (read(env)?.instance === noted?.instance) rmSync(noteOf(env), { force: true });
   return null;
 }
 

@@ -135,7 +135,7 @@ export const Findings = v.object({
       kind: v.picklist(EVENT_KINDS),
       at: time,
       snippet: v.string(),
-      marks: v.array(v.tuple([count, count])),
+      marks: v.pipe(v.array(v.pipe(v.array(count), v.length(2))), v.description("where in the snippet the words stand: starts and ends")),
       ref: place,
     }),
   ),

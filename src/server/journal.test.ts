@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AgentKey } from "../core/ids.ts";
+import { type Change, Journal } from "./journal.ts";
+
+const CHAIN = ["toy:t" as AgentKey];
+const agent = (name: string, data: string): Change => ({ type: "agent", subject: `agent ${name}`, isThread: true, chain: CHAIN, data });
+const event = (data: string): Change => ({ type: "event", subject: null, isThread: true, chain: CHAIN, data });
+
+describe("a journal", () => {
+  it("gives what came behind a position, in order", () => {
+    const journal = new Journal();
+    journal.append([event("1"), event("2")]);
+    const { position } = journal;
+    journal.append([event("3")]);
+    expect(journal.since(position).map(({ data }) => data)).toEqual(["3"]);
+    expect(journal.since(0).map(({ data }) => data)).toEqual(["1", "2", "3"]);
+    expect(journal.since(journal.position)).toEqual([]);
+  });
+
+  it("knows its own ids and nobody else's", () => {
+    const [journal, other] = [new Journal(), new Journal()];
+    journal.append([event("1")]);
+    expect(journal.positionOf(journal.idOf(1))).toBe(1);
+    for (const id of [other.idOf(0), `${journal.generation}-2`, `${journal.generation}`, "", "1", `${journal.generation}--1`])
+      expect(journal.positionOf(id)).toBe(null);
+  });
+
+  it("waits for what comes, and not for what came", async () => {
+    const journal = new Journal();
+    const stop = new AbortController();
+    let isThere = false;
+    const waiting = journal.after(0, stop.signal).then(() => {
+      isThere = true;
+    });
+    await Promise.resolve();
+    expect(isThere).toBe(false);
+    journal.append([event("1")]);
+    await waiting;
+    await journal.after(0, stop.signal);
+    stop.abort();
+    await journal.after(1, stop.signal);
+    expect(isThere).toBe(true);
+  });
+
+  it("whoever goes on from anywhere has, in the end, every event once and every record as it stands last; or is told that this cannot be", () => {
+    const change = fc.oneof(
+      fc.constantFrom("a", "b", "c").map((name) => ({ name })),
+      fc.constant({ name: null }),
+    );
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 60 }), fc.array(fc.nat(6), { maxLength: 20 }), fc.integer({ min: 1, max: 80 }), (changes, pauses, entries) => {
+        const journal = new Journal({ entries, chars: 10_000 });
+        const [records, events] = [new Map<string, string>(), [] as string[]];
+        let [position, wasReset] = [0, false];
+        const read = () => {
+          if (position < journal.floor) wasReset = true;
+          for (const entry of journal.since(position)) {
+            if (entry.type === "event") events.push(entry.data);
+            else records.set(entry.subject ?? "", entry.data);
+            position = entry.seq;
+          }
+        };
+        const [truth, told] = [new Map<string, string>(), [] as string[]];
+        let [next, left] = [0, pauses[0] ?? 3];
+        for (const [i, { name }] of changes.entries()) {
+          journal.append([name === null ? event(String(i)) : agent(name, String(i))]);
+          if (name === null) told.push(String(i));
+          else truth.set(`agent ${name}`, String(i));
+          left -= 1;
+          if (left >= 0) continue;
+          read();
+          next += 1;
+          left = pauses[next] ?? 3;
+        }
+        read();
+        if (wasReset) return;
+        expect(events).toEqual(told);
+        expect(records).toEqual(truth);
+      }),
+    );
+  });
+
+  it("is bounded, by number and by size", () => {
+    const journal = new Journal({ entries: 10, chars: 100 });
+    for (let i = 0; i < 50; i += 1) journal.append([event("x")]);
+    expect([journal.since(0).length, journal.floor]).toEqual([10, 40]);
+    journal.append([event("y".repeat(95))]);
+    expect([journal.since(0).length, journal.floor]).toEqual([6, 45]);
+  });
+});

@@ -1,0 +1,206 @@
+/** Every route, over real recordings, in good and bad cases, held against the document that describes them. */
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AgentTree } from "../src/core/agent.ts";
+import type { AgentEvent } from "../src/core/event.ts";
+import { retinue, retinueJson } from "./cli.ts";
+import { recordedHome } from "./fixtures.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+interface Operation {
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>;
+}
+interface Document {
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: object;
+}
+interface Page<T> {
+  readonly items: T[];
+  readonly next: string | null;
+  readonly total: number;
+  readonly first: number;
+}
+
+const HOME = recordedHome("claude", "c3-nested-parallel").home;
+const NOBODY = "claude://00000000-0000-4000-8000-000000000000";
+let server: TestServer;
+let document: Document;
+let thread: AgentTree;
+let uri = "";
+
+beforeAll(async () => {
+  server = await startServer(HOME);
+  document = await server.json<Document>("/api/openapi.json");
+  const { items } = await server.json<Page<AgentTree>>("/api/threads");
+  uri = encodeURIComponent(items[0]?.uri ?? "");
+  thread = await server.json<AgentTree>(`/api/agents/${uri}`);
+});
+afterAll(async () => {
+  expect(server.talk).toEqual([]);
+  await server.close();
+});
+
+const compiled = new Map<string, ValidateFunction>();
+/** The answer's schema as the document has it for this route, with nothing in the answer that it does not name. */
+function validatorOf(route: string, method: string, status: number): ValidateFunction {
+  const name = `${method} ${route} ${status}`;
+  const schema = document.paths[route]?.[method]?.responses[status]?.content?.["application/json"]?.schema;
+  if (schema === undefined) throw new Error(`the document does not know ${name}`);
+  const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_, value: unknown) =>
+    isObjectSchema(value) ? { additionalProperties: false, ...value } : value,
+  ) as object;
+  const root = { ...closed, additionalProperties: (schema as { additionalProperties?: unknown }).additionalProperties ?? true };
+  const validate = compiled.get(name) ?? new Ajv2020({ strict: false, validateFormats: false }).compile(root);
+  compiled.set(name, validate);
+  return validate;
+}
+const isObjectSchema = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && "type" in value && value.type === "object" && "properties" in value;
+
+async function ask(route: string, path: string, init: RequestInit = {}): Promise<{ status: number; body: unknown }> {
+  const answer = await server.get(path, init);
+  const body: unknown = await answer.json();
+  const validate = validatorOf(route, (init.method ?? "GET").toLowerCase(), answer.status);
+  expect({ path, valid: validate(body), errors: validate.errors }).toEqual({ path, valid: true, errors: null });
+  return { status: answer.status, body };
+}
+
+const post = (body: string, type = "application/json"): RequestInit => ({ method: "POST", body, headers: { "Content-Type": type } });
+const nested = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nested)];
+
+describe("every route answers as it is described:", () => {
+  it.each([
+    ["/api/threads", () => "/api/threads?limit=1&provider=claude&since=2020-01-01&running=false", 200],
+    ["/api/threads", () => "/api/threads?status=completed&project=repo", 200],
+    ["/api/threads", () => "/api/threads?limit=0", 400],
+    ["/api/threads", () => "/api/threads?limit=many", 400],
+    ["/api/threads", () => "/api/threads?since=yesterdayish", 400],
+    ["/api/threads", () => "/api/threads?status=asleep", 400],
+    ["/api/threads", () => "/api/threads?cursor=xyz", 400],
+    ["/api/threads", () => "/api/threads?colour=red", 400],
+    ["/api/agents/{uri}", () => `/api/agents/${uri}`, 200],
+    ["/api/agents/{uri}", () => "/api/agents/latest", 200],
+    ["/api/agents/{uri}", () => `/api/agents/${encodeURIComponent(NOBODY)}`, 404],
+    ["/api/agents/{uri}", () => "/api/agents/what%3F", 400],
+    ["/api/agents/{uri}", () => `/api/agents/${encodeURIComponent("claude://../../etc/passwd")}`, 400],
+    ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?limit=5`, 200],
+    ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?subtree=true&from=-3`, 200],
+    ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?limit=5000`, 400],
+    ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?from=1&after=x`, 400],
+    ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?after=00ff-3`, 410],
+    ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(NOBODY)}/events`, 404],
+    ["/api/agents/{uri}/events/{id}", () => `/api/agents/${uri}/events/nothing`, 404],
+    ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
+    ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
+    ["/api/search", () => "/api/search?q=leaf", 200],
+    ["/api/search", () => "/api/search?q=%20!", 400],
+    ["/api/search", () => "/api/search", 400],
+    ["/api/stats", () => "/api/stats", 200],
+    ["/api/stats", () => "/api/stats?by=model&by=day&since=2020-01-01", 200],
+    ["/api/stats", () => "/api/stats?by=colour", 400],
+    ["/api/health", () => "/api/health", 200],
+    ["/api/doctor", () => "/api/doctor", 200],
+  ])("GET %s, %#: %s", async (route, path, status) => {
+    expect((await ask(route, path())).status).toBe(status);
+  });
+
+  it.each([
+    [JSON.stringify({ child: "nobody" }), 400],
+    [JSON.stringify({ child: NOBODY, parent: NOBODY }), 404],
+    ["{", 400],
+    [JSON.stringify({ child: "x".repeat(100_000), parent: "y" }), 413],
+  ])("POST /api/links, %#", async (body, status) => {
+    expect((await ask("/api/links", "/api/links", post(body))).status).toBe(status);
+  });
+
+  it("a link cannot make a circle", async () => {
+    const child = nested(thread).find((agent) => agent.children.length > 0 && agent.depth > 0);
+    const link = { child: child?.uri, parent: child?.children[0]?.uri };
+    const { status, body } = await ask("/api/links", "/api/links", post(JSON.stringify(link)));
+    expect(status).toBe(409);
+    expect(body).toMatchObject({ error: { code: "failed", message: expect.stringContaining("circle") as string } });
+  });
+
+  it("a link that is not there cannot be taken back", async () => {
+    const answer = await ask("/api/links/{child}", `/api/links/${encodeURIComponent(thread.children[0]?.uri ?? "")}`, { method: "DELETE" });
+    expect(answer.status).toBe(404);
+  });
+
+  it("the document names every route there is, and describes what it names", async () => {
+    const routes = ["/api/agents/{uri}", "/api/agents/{uri}/events", "/api/agents/{uri}/events/{id}", "/api/agents/{uri}/why", "/api/doctor", "/api/health"];
+    expect(Object.keys(document.paths).sort()).toEqual([
+      ...routes,
+      "/api/links",
+      "/api/links/{child}",
+      "/api/live",
+      "/api/search",
+      "/api/stats",
+      "/api/threads",
+    ]);
+    for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
+  });
+
+  it("what is not there is told as an error, whatever the method", async () => {
+    const answers = await Promise.all([server.get("/api/nope"), server.get("/api/threads", { method: "PUT" }), server.get("/api", {})]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect(await answers[0]?.json()).toEqual({
+      error: { code: "not_found", message: "there is no GET /api/nope", next: "/api/openapi.json lists what there is" },
+    });
+  });
+});
+
+describe("what is answered is what the command line prints:", () => {
+  it("threads and trees", async () => {
+    expect((await server.json<Page<AgentTree>>("/api/threads")).items).toEqual(await retinueJson(server.home, ["ls"]));
+    expect(thread).toEqual(await retinueJson(server.home, ["tree", "latest"]));
+  });
+
+  it("why", async () => {
+    const child = thread.children[0]?.uri ?? "";
+    expect(await server.json(`/api/agents/${encodeURIComponent(child)}/why`)).toEqual(await retinueJson(server.home, ["why", child]));
+  });
+
+  it("events, page by page, whole or of the subtree", async () => {
+    for (const args of [[], ["--subtree"]]) {
+      const { stdout } = await retinue(server.home, ["events", thread.uri, ...args]);
+      const printed = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as AgentEvent);
+      const read: AgentEvent[] = [];
+      for (let after: string | null = null; ; ) {
+        const path = `/api/agents/${uri}/events?limit=7&subtree=${args.length > 0}${after === null ? "" : `&after=${after}`}`;
+        const page: Page<AgentEvent> = await server.json(path);
+        if (page.items.length === 0) break;
+        expect(page).toMatchObject({ first: read.length, total: printed.length });
+        read.push(...page.items);
+        after = page.next;
+      }
+      const byId = (a: AgentEvent, b: AgentEvent) => (a.id < b.id ? -1 : 1);
+      expect(read.map((event) => ({ ...event, cut: undefined })).sort(byId)).toEqual(printed.map((event) => ({ ...event, cut: undefined })).sort(byId));
+      expect(read.map((event) => event.at)).toEqual(printed.map((event) => event.at));
+    }
+  });
+
+  it("one event, by its id", async () => {
+    const { items } = await server.json<Page<AgentEvent>>(`/api/agents/${uri}/events`);
+    for (const event of items) expect(await server.json(`/api/agents/${uri}/events/${encodeURIComponent(event.id)}`)).toEqual(event);
+  });
+});
+
+it("pages of threads leave nobody out and repeat nobody", async () => {
+  const many = await startServer(recordedHome("claude", "h2-forks").home);
+  try {
+    const all = (await many.json<Page<AgentTree>>("/api/threads")).items.map((record) => record.uri);
+    expect(all.length).toBeGreaterThan(2);
+    const paged: string[] = [];
+    for (let next: string | null = ""; next !== null; ) {
+      const page: Page<AgentTree> = await many.json(`/api/threads?limit=1${next === "" ? "" : `&cursor=${next}`}`);
+      paged.push(...page.items.map((record) => record.uri));
+      next = page.next;
+    }
+    expect(paged).toEqual(all);
+  } finally {
+    await many.close();
+  }
+});
