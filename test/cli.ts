@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { homeEnv } from "./fixtures.ts";
 
 const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 /** Hundreds of short runs load the same modules; without this, loading them is most of the time. */
@@ -19,7 +20,7 @@ export interface CliResult {
 export function retinue(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
   // A fresh one each time: what one home made us keep must not be seen in another.
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
-  const childEnv = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
+  const childEnv = { PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [MAIN, ...args], { env: childEnv, maxBuffer: MAX_BYTES }, (error, stdout, stderr) => {
       rmSync(data, { recursive: true, force: true });

@@ -297,12 +297,6 @@ describe("what people see", () => {
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(stdout).toContain("✖ errored");
   });
-  it("a machine where no agent has worked gets an example and a friendly word", async () => {
-    const { code, stdout, stderr } = await retinue(scratch, []);
-    expect(code).toBe(0);
-    expect(stderr).toContain("No agent has worked here yet");
-    expect(stdout).toContain("└─ Reproduce the race");
-  });
   it("doctor counts what could not be used, with examples", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
     expect(stdout).toContain("line-not-json ×1");

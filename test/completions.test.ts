@@ -126,7 +126,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${name}; printf '%s\\n' "\${COMPREPL
     ["commands that begin alike", ["un"], ["unlink"]],
     ["where a thread may stand", ["la"], ["latest"]],
     ["providers", ["cl"], ["claude://"]],
-    ["options", ["--h"], ["--head", "--help"]],
+    ["options", ["--h"], ["--head", "--help", "--host"]],
     ["options of a command", ["ls", "--r"], ["--running"]],
     ["no option of another command", ["tree", "--r"], []],
     ["after options", ["--json", "--quiet", "tree", "--a"], ["--all"]],

@@ -18,7 +18,7 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-crew-"));
 const env = { HOME: scratch, RETINUE_HOME: join(scratch, "data") };
 let written: HomeStats;
 beforeAll(() => {
-  written = writeHome(join(scratch, ".claude"), { bytes: 36 << 20, seed: 7 });
+  written = writeHome(join(scratch, ".claude"), { bytes: 130 << 20, seed: 7 });
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 

@@ -43,7 +43,9 @@ async function refreshed(): Promise<Library> {
 }
 
 /** A moment later by the clock of the file system. */
-const settle = () => utimesSync(`${path}-wal`, new Date(), new Date(Date.now() - 60_000 + Math.random() * 1_000));
+function settle() {
+  for (const file of [path, `${path}-wal`]) utimesSync(file, new Date(), new Date(Date.now() - 60_000));
+}
 const answers = (library: Library) => Object.fromEntries([...library.threads({})].map((r) => [r.sessionId, r.result]));
 const told = (library: Library) => library.problems.map((p) => [p.code, p.where.slice(folder.length + 1)]);
 const MANY = 1_000;

@@ -26,6 +26,9 @@ interface Truth {
   moments?: Record<string, { threads: RecordedThread[] }>;
 }
 
+/** What is in the environment of somebody who lives in a home. Temporary files are kept beside it, and never those of the machine that tests run on. */
+export const homeEnv = (home: string) => ({ HOME: home, TMPDIR: join(home, "..", "tmp") });
+
 /** One home folder, at the end of a recording or at a moment on the way. */
 export interface RecordedHome {
   readonly name: string;

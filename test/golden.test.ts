@@ -30,6 +30,27 @@ const TELLING = {
     "v2.1.50",
     "v2.1.220",
   ],
+  codex: [
+    "any-fork@0.99.0",
+    "any-fork@0.107.0",
+    "any-v2@0.121.0",
+    "review",
+    "v1-codemode",
+    "v1-fail",
+    "v1-lifecycle",
+    "v1-nested",
+    "v1-parallel",
+    "v2-archive-fork",
+    "v2-encrypted",
+    "v2-fail",
+    "v2-killresume",
+    "v2-nested",
+    "v2-packed",
+  ],
+  opencode: ["background", "continue-child", "deleted-child", "fail-spawn", "nested", "permission", "subtask", "v1.0.185-tree"],
+  copilot: ["nested", "compact", "v1.0.64"],
+  gemini: ["parallel", "fail", "v0.36"],
+  pi: ["parallel", "nested", "fork", "branches", "nico", "tintin-parallel"],
 } as const;
 
 const cases = Object.entries(TELLING).flatMap(([provider, names]) => names.map((name) => ({ provider, name })));

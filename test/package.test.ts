@@ -1,7 +1,9 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -22,9 +24,20 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 describe("the packed tarball in an empty folder", () => {
   const env = { PATH: process.env.PATH ?? "", HOME: scratch, RETINUE_HOME: join(scratch, "data") };
 
-  it("shows the example tree, with no development dependency around", async () => {
-    const { stdout } = await run(process.execPath, [BIN], { cwd: scratch, env });
-    expect(stdout).toContain("Reproduce the race");
+  it("shows the demo, with no development dependency around", async () => {
+    const child = spawn(process.execPath, [BIN, "demo", "--no-open", "--port", "0"], { cwd: scratch, env: { ...env, TMPDIR: scratch } });
+    try {
+      const [address] = (await once(child.stdout, "data")) as [Buffer];
+      const descriptions = async () => {
+        const tree = await fetch(new URL("/api/agents/latest", address.toString().trim()));
+        return tree.status === 200 ? JSON.stringify(await tree.json()) : "";
+      };
+      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 200; tries += 1) await wait(25);
+      expect(await descriptions()).toContain("Security review");
+    } finally {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
   });
 
   it("keeps manual links without a word about experimental features", async () => {

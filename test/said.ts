@@ -26,7 +26,9 @@ const FIELDS = {
 export function wrongWords(thread: RecordedThread, tree: SpokenNode): string[] {
   const nodes = everyone(tree);
   return thread.agents.flatMap((agent) => {
-    const node = nodes.find((candidate) => isThatAgent(agent, candidate));
+    const fitting = nodes.filter((candidate) => isThatAgent(agent, candidate));
+    // One call may have made several.
+    const node = fitting.find((candidate) => fitting.length > 1 && candidate.prompt?.includes(agent.prompt ?? "")) ?? fitting[0];
     if (node === undefined) return [`${agent.agentId}: not in the tree`];
     return Object.entries(FIELDS).flatMap(([field, read]) => {
       const [want, got] = [agent[field as keyof typeof FIELDS], read(node)];

@@ -24,7 +24,7 @@ function* numbers(count: number) {
   for (let n = 0; n < count; n += 1) yield n;
 }
 
-describe("a thread", () => {
+describe("a thread", { timeout: 120_000 }, () => {
   it("may have 20,000 agents", () => {
     const main = mainWriter();
     const rows = [...numbers(20_000)].flatMap((n) => [
@@ -88,7 +88,7 @@ describe("a thread", () => {
   });
 });
 
-describe("a machine", () => {
+describe("a machine", { timeout: 120_000 }, () => {
   it("may hold 300 forks of one session, and nobody knows which was the first", { timeout: 20_000 }, () => {
     const main = mainWriter();
     const history = [...numbers(200)].map((n) => (n % 2 === 0 ? main.user(`Do ${n}.`) : main.assistant([text("Done.")])));

@@ -73,10 +73,10 @@ for (const options of homes) {
 }
 if (given.write) writeFileSync(PAGE, pageOf(sections));
 
-function followed(delays: readonly number[]): string {
+function followed(by: string, delays: readonly number[]): string {
   const sorted = delays.toSorted((a, b) => a - b);
   const [middle = Number.NaN, last = Number.NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-  return `A new record is printed by \`events --follow\` after ${seconds(middle)} (the middle of ${delays.length}; the slowest ${seconds(last)}).`;
+  return `A new record ${by} after ${seconds(middle)} (the middle of ${delays.length}; the slowest ${seconds(last)}).`;
 }
 
 async function sectionOf(folder: string, options: HomeOptions): Promise<string> {
@@ -133,7 +133,8 @@ async function sectionOf(folder: string, options: HomeOptions): Promise<string> 
     `${thousands(stats.sessions)} sessions, ${thousands(stats.agents)} agents below them, ${thousands(stats.files)} transcripts, ${thousands(stats.lines)} lines, ${thousands(stats.calls)} model calls.`,
     `retinue keeps ${bytes(kept)} of its own for ${bytes(stats.bytes)} of records, ${percent(kept, stats.bytes)}.`,
   ];
-  if (subject.help("events").includes("--follow")) notes.push(followed(await subject.followDelays(1_000, FOLLOWED)));
+  notes.push(followed("is printed by `events --follow`", await subject.followDelays(1_000, FOLLOWED)));
+  notes.push(followed("is with a client of the server's live stream", await subject.streamDelays(2_000, FOLLOWED)));
   const title = options.sessions === undefined ? bytes(options.bytes) : `${thousands(options.sessions)} sessions in ${bytes(options.bytes)}`;
   const table = markdownTable(["", "wall", "CPU", "peak memory", "wall, to ccusage", "CPU, to ccusage", "memory, to ccusage"], rows);
   return `## ${title}\n\n${notes.join(" ")}\n\n${table}`;

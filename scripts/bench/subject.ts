@@ -1,6 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
+import { setTimeout as wait } from "node:timers/promises";
 import { filesBelow } from "../../test/fixtures.ts";
 import type { HomeStats } from "./home.ts";
 import type { Command } from "./measure.ts";
@@ -57,36 +61,60 @@ export class Subject {
     const { program, args, env } = this.command("events", `claude://${this.stats.newest.id}`, "--follow");
     const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
     try {
-      return await new Promise<number[]>((resolve, reject) => {
-        const delays: number[] = [];
-        let written = 0;
-        let text = "";
-        const write = () => {
-          written = performance.now();
-          this.grow(first + delays.length);
-        };
-        // What is there already comes first; when nothing more has come for a while, it waits for more.
-        let quiet = setTimeout(write, QUIET_MS);
-        const limit = setTimeout(() => reject(new Error("events --follow did not show the new record within a minute")), 60_000);
-        child.stdout.on("data", (piece: Buffer) => {
-          text = (text + piece.toString()).slice(-100_000);
-          if (written === 0) {
-            clearTimeout(quiet);
-            quiet = setTimeout(write, QUIET_MS);
-          } else if (text.includes(`One more, number ${first + delays.length}.`)) {
-            delays.push((performance.now() - written) / 1_000);
-            if (delays.length < count) {
-              setTimeout(write, PAUSE_MS);
-              return;
-            }
-            clearTimeout(limit);
-            resolve(delays);
-          }
-        });
-      });
+      return await this.#delays(child.stdout, first, count);
     } finally {
       child.kill();
     }
+  }
+
+  /** The same until a client of the server's live stream has it: a browser, say. */
+  async streamDelays(first: number, count: number): Promise<number[]> {
+    const { program, args, env } = this.command("serve", "--port", "0", "--no-open");
+    const child = spawn(program, [...args], { env: { ...env }, stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const [address] = (await once(child.stdout, "data")) as [Buffer];
+      const url = new URL(`/api/live?events=${encodeURIComponent(`claude://${this.stats.newest.id}`)}`, address.toString().trim());
+      // It answers before it has looked around.
+      for (let tries = 0; (await fetch(url)).status !== 200 && tries < 600; tries += 1) await wait(100);
+      const { body } = await fetch(url);
+      if (body === null) throw new Error("the live stream is empty");
+      const output = Readable.fromWeb(body as ReadableStream<Uint8Array>);
+      const delays = await this.#delays(output, first, count);
+      output.destroy();
+      return delays;
+    } finally {
+      child.kill();
+    }
+  }
+
+  #delays(output: Readable, first: number, count: number): Promise<number[]> {
+    return new Promise<number[]>((resolve, reject) => {
+      const delays: number[] = [];
+      let written = 0;
+      let text = "";
+      const write = () => {
+        written = performance.now();
+        this.grow(first + delays.length);
+      };
+      // What is there already comes first; when nothing more has come for a while, it waits for more.
+      let quiet = setTimeout(write, QUIET_MS);
+      const limit = setTimeout(() => reject(new Error("a new record was not shown within a minute")), 60_000);
+      output.on("error", reject).on("data", (piece: Uint8Array) => {
+        text = (text + Buffer.from(piece).toString()).slice(-100_000);
+        if (written === 0) {
+          clearTimeout(quiet);
+          quiet = setTimeout(write, QUIET_MS);
+        } else if (text.includes(`One more, number ${first + delays.length}.`)) {
+          delays.push((performance.now() - written) / 1_000);
+          if (delays.length < count) {
+            setTimeout(write, PAUSE_MS);
+            return;
+          }
+          clearTimeout(limit);
+          resolve(delays);
+        }
+      });
+    });
   }
 }
 

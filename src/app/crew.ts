@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { hasLineBeyond, type ReadCounts } from "../transports/files.ts";
 import type { RootSeen } from "./discover.ts";
 import type { Env } from "./home.ts";
+import type { FileToRead } from "./look.ts";
 
 /** Threads that read files into the index side by side, where there is much to read. Whatever they leave unread is read afterwards as usual. */
 export interface Crew {
@@ -14,11 +15,6 @@ export interface CrewWork {
   readonly roots: readonly RootSeen[];
   readonly counts: ReadCounts;
   readonly onFiles: (more: number) => void;
-}
-
-export interface FileToRead {
-  readonly path: string;
-  readonly size: number;
 }
 
 /** A folder to be looked at, as it can be told to another thread. */

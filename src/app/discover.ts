@@ -6,7 +6,7 @@ import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
-import { type FileStamp, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, walk } from "../transports/files.ts";
+import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
 import { type Env, importedRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
@@ -46,8 +46,6 @@ export interface FolderSeen {
 
 export interface Discovery {
   readonly roots: readonly RootSeen[];
-  /** Those that are not as they were when all of their files had been read, and those that are gone. */
-  readonly changed: readonly FolderSeen[];
   readonly problems: readonly Problem[];
 }
 
@@ -56,11 +54,17 @@ export type OtherRoots = ReadonlyMap<string, readonly string[]>;
 
 /**
  * Walks all providers' folders and looks at every file of theirs, without opening any.
- * `sealed` are the folders whose files have all been read, with their seals: where these still hold, nothing more is said of them.
+ * `sealed` are the folders whose files have all been read, with their seals. Those that are not any more as they were then, and those that are gone, are told
+ * to `onFolder`, one after the other.
  */
-export async function discover(env: Env, sealed: Seals, providers: readonly Provider[] = PROVIDERS, others: OtherRoots = new Map()): Promise<Discovery> {
+export async function discover(
+  env: Env,
+  sealed: Seals,
+  providers: readonly Provider[] = PROVIDERS,
+  others: OtherRoots = new Map(),
+  onFolder: (folder: FolderSeen) => void = () => {},
+): Promise<Discovery> {
   const roots: RootSeen[] = [];
-  const changed: FolderSeen[] = [];
   const problems: Problem[] = [];
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
@@ -90,7 +94,7 @@ export async function discover(env: Env, sealed: Seals, providers: readonly Prov
       files += mine.length;
       bytes += mine.reduce((sum, found) => sum + found.stamp.size, 0);
       left.delete(key);
-      if (seal === null || sealed.get(key) !== seal) changed.push({ key, seal, files: mine });
+      if (seal === null || sealed.get(key) !== seal) onFolder({ key, seal, files: mine });
     };
     if (isFile) take(folderKey(provider.name, root), notNull([look(root, basename(root))]), null);
     for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
@@ -102,8 +106,8 @@ export async function discover(env: Env, sealed: Seals, providers: readonly Prov
   }
   // Of those that are gone, the ones that would have been looked at.
   const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
-  for (const key of left) if (isBelow(key)) changed.push({ key, seal: null, files: [] });
-  return { roots, changed, problems };
+  for (const key of left) if (isBelow(key)) onFolder({ key, seal: null, files: [] });
+  return { roots, problems };
 }
 
 const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
@@ -127,7 +131,8 @@ export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, folders } of roots) {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
-    const isLookedAt = (folder: string) => (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
+    const isLookedAt = (folder: string) =>
+      folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
     const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? provider.stream(inside) : null;
     if (stream === null) continue;
     try {
@@ -141,7 +146,7 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const roots = others.get(provider.name) ?? provider.roots(env, userHome(env));
+    const roots = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
     const imported = importedRoot(env, provider.name);
     return [
       ...[...new Set(roots)].map((root) => ({ provider, root, imported: false })),

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import type { AgentEvent } from "../core/event.ts";
+import type { AgentEvent, EventDraft } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest } from "../core/link.ts";
-import { EventReader, type EventSource, type PlacedEvent } from "./events.ts";
+import { draftOf, EventReader, type EventSource, type PlacedEvent, WHOLE_DOCUMENT } from "./events.ts";
 import type { Library } from "./library.ts";
 import { draftsAt } from "./record-at.ts";
 
@@ -42,6 +42,8 @@ export class EventLog {
   async #next(forest: Forest): Promise<readonly AgentEvent[] | null> {
     const agent = agentOf(forest, this.key);
     for (const { path } of agent.files) {
+      // What changes in place is read anew each time.
+      if (this.#library.source(path)?.stream.shape !== "lines") continue;
       const generation = this.#library.store.file(path)?.generation ?? 0;
       const before = this.#generations.get(path) ?? generation;
       if (before !== generation) return null;
@@ -59,26 +61,31 @@ export class EventLog {
   }
 
   /** From this place in the log on, at most so many. */
-  async page(from: number, limit: number): Promise<readonly AgentEvent[]> {
+  async page(from: number, limit: number, records: Records = new Map()): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
-    for (const entry of this.#entries.slice(from, from + limit)) events.push(await this.#whole(entry));
+    for (const entry of this.#entries.slice(from, from + limit)) events.push(await this.#whole(entry, records));
     return events;
   }
 
   /** One event, by its id. */
   async find(id: string): Promise<AgentEvent | null> {
     const entry = this.#entries.find((e) => idOf(e) === id);
-    return entry === undefined ? null : this.#whole(entry);
+    return entry === undefined ? null : this.#whole(entry, new Map());
   }
 
-  async #whole({ event, from }: Entry): Promise<AgentEvent> {
+  async #whole({ event, from }: Entry, records: Records): Promise<AgentEvent> {
     const whole = { ...event, uri: this.#uri };
     if (from === null) return whole;
-    const drafts = await draftsAt(this.#library, from);
-    const draft = typeof from.draft === "number" ? drafts[from.draft] : drafts.find((d) => d.name === from.draft);
+    const record = `${from.path}${placeName(from)}`;
+    const drafts = records.get(record) ?? (await draftsAt(this.#library, from));
+    records.set(record, drafts);
+    const draft = draftOf(drafts, event, from);
     return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, tool: event.tool && { ...event.tool, input: draft?.tool?.input ?? null } };
   }
 }
+
+/** Records that were read again for one page: many events may stand in one. */
+type Records = Map<string, readonly EventDraft[]>;
 
 /** An event without what can be read again, which is most of it. */
 type Entry = PlacedEvent;
@@ -87,8 +94,8 @@ function entryOf({ event, from }: PlacedEvent): Entry {
   return from === null ? { event, from } : { event: { ...event, uri: "", id: "", text: null, tool: event.tool && { ...event.tool, input: null } }, from };
 }
 
-const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}:${placeName(from)}#${from.draft}`);
-const placeName = ({ place }: EventSource) => ("row" in place ? place.row : place.line);
+const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);
+const placeName = ({ place }: EventSource) => (place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`);
 
 const newSerial = () => randomBytes(6).toString("hex");
 
@@ -115,7 +122,8 @@ export class MergedLog {
 
   async page(from: number, limit: number): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
-    for (const { log, index } of this.#places.slice(from, from + limit)) events.push(...(await log.page(index, 1)));
+    const records: Records = new Map();
+    for (const { log, index } of this.#places.slice(from, from + limit)) events.push(...(await log.page(index, 1, records)));
     return events;
   }
 }

@@ -4,7 +4,7 @@ import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readLines } from "../transports/files.ts";
+import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
 import { isWholeJson } from "./sync.ts";
@@ -74,37 +74,58 @@ export class EventReader {
 
   async *#newIn(path: string): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
-    if (source === undefined || source.stream.shape === "document") return;
+    if (source === undefined) return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
+    const { packed } = source.stream;
+    // What is packed is not appended to.
+    if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
-    for await (const lines of readLines(path, noReads(), isWholeJson, file.position)) {
+    if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
+    for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
-        if (line.is === "line")
-          for (const [number, draft] of file.parser.events(line.bytes, line.number).entries())
-            yield {
-              ...draft,
-              id: `${path}:${line.number}#${number}`,
-              ref: { path, line: line.number },
-              order: line.number,
-              from: { path, place: { line: line.number, offset: line.offset }, draft: number },
-            };
+        if (line.is === "line") {
+          const drafts = file.parser.events(line.bytes, line.number);
+          const after = alikeAfter(drafts);
+          for (const [number, draft] of drafts.entries()) {
+            const from = { path, place: { line: line.number, offset: line.offset }, draft: number, fromEnd: after[number] ?? 0 };
+            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number, from };
+          }
+        }
         file.position = positionAfter(line);
       }
     }
   }
 
-  /** A row that changed comes again: what it said before is not told twice. */
+  async *#newInDocument(path: string, parser: Parser): AsyncGenerator<Placed> {
+    const document = readIfThere(path);
+    const drafts = document === null ? [] : parser.events(document, 0);
+    const after = alikeAfter(drafts);
+    for (const [number, draft] of drafts.entries()) {
+      const from = { path, place: WHOLE_DOCUMENT, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+      const placed = { ...draft, id: `${path}#${draft.name ?? number}`, ref: { path, line: 1 }, order: number, from };
+      if (this.#isNewInRow(placed.id)) yield placed;
+    }
+  }
+
+  /** A record that changed comes again: what it said before is not told twice. */
+  #isNewInRow(id: string): boolean {
+    const isNew = !this.#rows.has(id);
+    this.#rows.add(id);
+    return isNew;
+  }
+
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
     for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
       if (record === null) continue;
       parser.push(record, position, row);
-      for (const [number, draft] of parser.events(record, position, row).entries()) {
+      const drafts = parser.events(record, position, row);
+      const after = alikeAfter(drafts);
+      for (const [number, draft] of drafts.entries()) {
         const id = `${path}:${row}#${draft.name ?? number}`;
-        if (!this.#rows.has(id))
-          yield { ...draft, id, ref: { path: source.path, row }, order: position, from: { path, place: { row }, draft: draft.name ?? number } };
-        this.#rows.add(id);
+        const from = { path, place: { row }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+        if (this.#isNewInRow(id)) yield { ...draft, id, ref: { path: source.path, row }, order: position, from };
       }
     }
   }
@@ -138,7 +159,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.map((c) => [c.response, c.tokens]));
+    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
     this.#calls.set(agent, known);
     return known;
   }
@@ -156,12 +177,37 @@ interface OpenFile {
   position: LinePosition;
 }
 
-/** The record an event was read from, and which of its events it is: by number, or by name where it has one. */
+/** The record an event was read from, and which of its events it is. */
 export interface EventSource {
   readonly path: string;
   readonly place: RecordPlace;
+  /** Its number, or its name where it has one. */
   readonly draft: number | string;
+  /** How many that look like it stand behind it: a record read by itself may say more than one read after others, which repeats what they said, first. */
+  readonly fromEnd: number;
 }
+
+/** The one of a record's events that an event was made from, when the record is read by itself. */
+export function draftOf(drafts: readonly EventDraft[], { kind, tool }: AgentEvent, { draft, fromEnd }: EventSource): EventDraft | undefined {
+  const name = typeof draft === "string" ? draft : undefined;
+  return drafts.filter((one) => looks(one) === look(kind, tool?.callId, name)).at(-1 - fromEnd);
+}
+
+const look = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
+const looks = ({ kind, tool, name }: EventDraft) => look(kind, tool === null ? undefined : nativeCall(tool.call), name);
+/** For each, how many that look like it stand behind it. */
+function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
+  const seen = new Map<string, number>();
+  const counts = drafts.toReversed().map((draft) => {
+    const count = seen.get(looks(draft)) ?? 0;
+    seen.set(looks(draft), count + 1);
+    return count;
+  });
+  return counts.reverse();
+}
+
+/** Where an event stands that is read from a document. */
+export const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
 
 export interface PlacedEvent {
   readonly event: AgentEvent;

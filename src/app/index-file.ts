@@ -25,16 +25,16 @@ export interface OpenedIndex {
  * Opens the index, whatever state it is in: a corrupt one is set aside and made anew, one of another reader is made anew,
  * a newer one and one that cannot be written are left alone, and everything is read into memory instead. `talk` hears which.
  */
-export async function openIndex(env: Env, talk: (words: string) => void, keptFacts?: number): Promise<OpenedIndex> {
+export async function openIndex(env: Env, talk: (words: string) => void): Promise<OpenedIndex> {
   const { openSqliteStore } = await import("../stores/sqlite/store.ts");
   const path = indexPath(env);
   try {
-    return { store: await openSqliteStore(path, reader(), keptFacts), isShared: true };
+    return { store: await openSqliteStore(path, reader()), isShared: true };
   } catch (error) {
     if (isCorrupt(error)) {
       const aside = setAside(path);
       talk(`the index was damaged (${(error as Error).message}); it is now ${aside} and a new one is made`);
-      return { store: await openSqliteStore(path, reader(), keptFacts), isShared: true };
+      return { store: await openSqliteStore(path, reader()), isShared: true };
     }
     talk(`reading without the index: ${(error as Error).message}`);
     return { store: new MemoryStore(), isShared: false };

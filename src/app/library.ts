@@ -8,16 +8,18 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
-import type { FileState, FolderKey, RootFilter, RootRow, Store } from "../core/store.ts";
+import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import type { Crew, FileToRead } from "./crew.ts";
-import { type Discovery, discover, type FolderSeen, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
+import type { Crew } from "./crew.ts";
+import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
+import { Forests } from "./forests.ts";
 import { type Env, retinueHome } from "./home.ts";
-import { type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
-import { isUnchanged, sync } from "./sync.ts";
+import { type FileToRead, lookAround, miss } from "./look.ts";
+import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { sync } from "./sync.ts";
 
 export interface LibraryOptions {
   readonly env: Env;
@@ -54,8 +56,8 @@ export interface ThreadFilter {
 export type ThreadPlace = NonNullable<RootFilter["after"]>;
 
 const PAGE = 200;
-/** Below this, starting other threads takes longer than reading. */
-const MUCH_BYTES = 32 << 20;
+/** Below this, other threads would hardly be warm when everything is read. */
+const MUCH_BYTES = 128 << 20;
 const BLANKS = 64;
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
@@ -64,8 +66,9 @@ const RECENT_MS = 24 * 3_600_000;
 export class Library {
   readonly #options: LibraryOptions;
   readonly counts: ReadCounts = noReads();
-  #discovery: Discovery = { roots: [], changed: [], problems: [] };
+  #discovery: Discovery = { roots: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
+  readonly #forests = new Forests();
   #manual: readonly ManualLink[] = [];
 
   constructor(options: LibraryOptions) {
@@ -104,7 +107,9 @@ export class Library {
     const problems: Problem[] = [];
     for (const state of this.store.unfinished()) {
       const { path, size, offset, lines } = state;
-      if (this.source(path)?.stream.shape !== "lines") continue;
+      const stream = this.source(path)?.stream;
+      // Of a packed file the offset is one in what is packed.
+      if (stream?.shape !== "lines" || (stream.packed !== undefined && size > 0)) continue;
       if (size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
       else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
       else if (offset === 0) problems.push({ code: "file-empty", where: path, detail: `${size} bytes of blanks` });
@@ -118,72 +123,31 @@ export class Library {
 
   /** Reads what is new on disk and works out what follows from it. */
   async refresh(): Promise<void> {
-    const { env, store, providers, roots } = this.#options;
-    const look = () => discover(env, store.seals(), providers, roots);
-    this.#discovery = await look();
-    // What was read together is known by now. What was seen before it is not kept meanwhile: that may be a lot.
-    if (await this.#readTogether()) this.#discovery = await look();
-    const { changed } = this.#discovery;
-    const looked = new Map<string, Found | null>();
-    const known = new Map<string, FileState>();
-    for (const { key, files } of changed) {
-      const states = this.#statesIn(key);
-      for (const found of files) {
-        const state = states.get(found.path);
-        states.delete(found.path);
-        if (isUnchanged(state, found)) continue;
-        looked.set(found.path, found);
-        if (state !== undefined) known.set(found.path, state);
-      }
-      for (const state of states.values()) this.#miss(state, looked, known);
-    }
-    await this.#take(looked, known);
-    const isRead = ({ key, files }: FolderSeen) => {
-      const states = this.#statesIn(key);
-      return files.every((found) => isUnchanged(states.get(found.path), found));
-    };
-    store.seal(new Map(changed.map((folder) => [folder.key, isRead(folder) ? folder.seal : null])));
-    this.#discovery = { ...this.#discovery, changed: [] };
-  }
-
-  #statesIn(folder: FolderKey): Map<string, FileState> {
-    return new Map(this.store.filesIn(folder).map((state) => [state.path, state]));
-  }
-
-  /** A file that is not there any more, with all that lay in it. */
-  #miss(state: FileState, looked: Map<string, Found | null>, known: Map<string, FileState>) {
-    for (const gone of [state, ...this.store.objectsIn(state.path)]) {
-      looked.set(gone.path, null);
-      known.set(gone.path, gone);
-    }
+    const { env, store, providers, roots, crew } = this.#options;
+    const look = (much: number) => lookAround({ env, store, providers, roots, much });
+    const first = await look(crew === undefined ? Number.POSITIVE_INFINITY : MUCH_BYTES);
+    this.#discovery = { roots: first.roots, problems: first.problems };
+    if (crew !== undefined && first.toRead !== null) await this.#readTogether(crew, first.toRead);
+    // What was read together is known by now; whatever was left is read as usual.
+    const seen = first.toRead === null ? first : await look(Number.POSITIVE_INFINITY);
+    this.#discovery = { roots: seen.roots, problems: seen.problems };
+    await this.#take(seen.files, seen.known);
+    seen.seal();
   }
 
   /** Looks at single files below these folders only, without a look around. */
   lookBelow(roots: readonly RootSeen[]): void {
-    this.#discovery = { roots, changed: [], problems: [] };
+    this.#discovery = { roots, problems: [] };
   }
 
-  /** What is left after it is read as usual. Says whether there was so much. */
-  async #readTogether(): Promise<boolean> {
-    const { crew, onProgress } = this.#options;
-    const files = crew === undefined ? [] : this.#unread();
-    if (crew === undefined || files.reduce((bytes, { size }) => bytes + size, 0) < MUCH_BYTES) return false;
-    this.#discovery = { ...this.#discovery, changed: [] };
+  async #readTogether(crew: Crew, files: readonly FileToRead[]): Promise<void> {
     this.#followBasis();
     let done = 0;
     const onFiles = (more: number) => {
       done += more;
-      onProgress?.(done, files.length);
+      this.#options.onProgress?.(done, files.length);
     };
     await crew.read({ files, roots: this.roots, counts: this.counts, onFiles });
-    return true;
-  }
-
-  #unread(): readonly FileToRead[] {
-    return this.#discovery.changed.flatMap(({ key, files }) => {
-      const states = this.#statesIn(key);
-      return files.filter((found) => !isUnchanged(states.get(found.path), found)).map(({ path, stamp }) => ({ path, size: stamp.size }));
-    });
   }
 
   /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
@@ -194,7 +158,7 @@ export class Library {
     for (const path of new Set(paths.map(knownAs))) {
       const found = lookAt(path, this.roots);
       const state = store.file(path);
-      if (found === null && state !== null) this.#miss(state, looked, known);
+      if (found === null && state !== null) miss(store, state, looked, known);
       if (found === null) continue;
       looked.set(path, found);
       if (state !== null) known.set(path, state);
@@ -253,7 +217,8 @@ export class Library {
 
   #context(): LinkContext {
     const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
-    return { now: this.now(), liveness, staleAfterMs, manual: this.#manual, under: this.under };
+    const [manual, under] = [this.#manual, this.under];
+    return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
   }
 
   #followBasis() {
@@ -277,7 +242,10 @@ export class Library {
 
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
-    return linkThreads(this.store, threads.map(threadOf), this.#context()).forest;
+    const context = this.#context();
+    const together = component(this.store, threads.map(threadOf), context.manual);
+    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under }, context.now);
+    return known ?? linkThreads(this.store, together, context).forest;
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */

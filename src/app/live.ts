@@ -14,6 +14,8 @@ const POLL_MS = 50;
 const QUIET_MS = 2_000;
 /** Trees are worked out anew at most this often, however fast files grow. */
 const RELINK_MS = 100;
+/** Those of a thread of a thousand agents, or of many smaller ones: each is asked for ten times a second. */
+const LIVE_FACTS = 300_000;
 /** A process that dies writes nothing: while something runs, it is looked after. */
 const PULSE_MS = 1_000;
 
@@ -35,14 +37,19 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     if (changed.size > 0) wake();
   };
+  library.store.keepFacts(LIVE_FACTS);
   // Where to look is known only after a look around.
   if (library.roots.length === 0) await library.refresh();
-  const folders = library.roots.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  // A root that stands for all folders of some name, none of which is there yet, is not waited for.
+  const named = library.roots.filter((root) => !root.path.includes("*"));
+  const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
   const watching = await watchFolders(folders, [...shallow, dirname(decisions)], note, onError ?? (() => {}));
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;
+    // How long the last round took, with whoever was told of it: a huge tree must not keep the machine busy with itself.
+    let took = 0;
     let rechecked = 0;
     let runs = true;
     // What was written between the last look and the beginning of the watch.
@@ -59,17 +66,23 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       if (signal.aborted) return;
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
-      const since = Date.now() - last;
-      if (since < RELINK_MS) await after(RELINK_MS - since).over;
+      const rest = last + Math.max(RELINK_MS, took) - Date.now();
+      const resting = after(Math.max(0, rest));
+      await Promise.race([resting.over, aborted]);
+      resting.cancel();
+      if (signal.aborted) return;
+      const began = Date.now();
       const threads = await library.refreshPaths([...paths]);
       for (const path of library.grown.keys()) growing.set(path, Date.now());
       for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
-      const isPulse: boolean = runs && Date.now() - rechecked >= PULSE_MS;
+      const isPulse: boolean = runs && Date.now() - rechecked >= Math.max(PULSE_MS, 4 * took);
       if (threads.size === 0 && !isPulse) continue;
       runs = isPulse ? library.recheck() : library.mayChange();
       last = Date.now();
       if (isPulse) rechecked = last;
       yield threads;
+      took = Date.now() - began;
+      if (took > RELINK_MS) last = Date.now();
     }
   } finally {
     await watching.stop();

@@ -17,12 +17,9 @@ export interface OpenOptions {
   readonly isMember?: boolean;
 }
 
-/** A member of a crew has each thread before it once, and little memory. */
-const MEMBER_FACTS = 4_000;
-
 /** The library of this machine, over the index, by the user's settings. Nothing is read yet. */
 export async function openLibrary({ env, settings: file, talk, onProgress, liveness, isMember = false }: OpenOptions): Promise<Library> {
-  const { store, isShared } = await openIndex(env, talk, isMember ? MEMBER_FACTS : undefined);
+  const { store, isShared } = await openIndex(env, talk);
   return new Library({
     env,
     store,

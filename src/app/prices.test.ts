@@ -8,6 +8,7 @@ import { listPrice } from "./prices.ts";
 const at = Date.parse("2026-11-15");
 const call = (model: string, tokens: Partial<ModelCall["tokens"]>): ModelCall => ({
   response: recordKey("claude", "r"),
+  rows: null,
   at,
   model,
   tokens: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, ...tokens },
@@ -56,5 +57,26 @@ describe("public prices", () => {
   });
   it("are unknown for models nobody lists, every time they are asked for", () => {
     expect([1, 2].map(() => listPrice(call("no-such-model", { inputTokens: 1 }), "claude"))).toEqual([null, null]);
+  });
+});
+
+describe("a call", () => {
+  const tokens = { inputTokens: 1000, outputTokens: 100, reasoningTokens: 50 };
+
+  it("costs what its product says, where it says so, and nothing known where too little is recorded", () => {
+    expect(listPrice({ ...call("nobody-knows-it", tokens), costUsd: 0.25 }, "pi")).toBe(0.25);
+    expect(listPrice({ ...call("claude-sonnet-4-5", tokens), costUsd: null }, "copilot")).toBeNull();
+  });
+
+  it("is on the list of the vendor that it names", () => {
+    const asked = { ...call("claude-sonnet-4-5", tokens), vendor: "anthropic" };
+    expect(listPrice(asked, "copilot")).toBe(listPrice(call("claude-sonnet-4-5", tokens), "claude"));
+    expect(listPrice({ ...call("nobody-knows-it", tokens), vendor: "nobody" }, "copilot")).toBeNull();
+  });
+
+  it("costs what was thought as well, where that is counted beside the output", () => {
+    const thought = listPrice(call("gemini-2.5-pro", tokens), "gemini") ?? 0;
+    expect(thought).toBeCloseTo((1000 * 1.25 + 150 * 10) / 1e6, 9);
+    expect(listPrice(call("gemini-2.5-pro", { ...tokens, reasoningTokens: 0 }), "gemini")).toBeLessThan(thought);
   });
 });

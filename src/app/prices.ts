@@ -13,11 +13,11 @@ function priceList(): PriceList {
   return loaded;
 }
 
-/** What a call cost by the user's own prices, else by the public ones. */
+/** What a call cost by the user's own prices, else by the public ones, else by the product's own word. */
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? listPrice(call, provider) : ownPrice(price, call);
+    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider));
   };
 }
 
@@ -42,9 +42,11 @@ function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
   );
 }
 
-/** What a call cost by the public price lists, at the time it was made; null for a model that is on none of them. */
-export const listPrice: Price = (call: ModelCall, provider: string) => {
-  const vendor = PROVIDERS.find((p) => p.name === provider)?.vendor;
+/** What a call cost by the product's own word, else by the public price lists at the time it was made; null for a model that is on none of them. */
+export const listPrice: Price = (asked: ModelCall, provider: string) => {
+  if (asked.costUsd !== undefined) return asked.costUsd;
+  const vendor = asked.vendor ?? productOf(provider)?.vendor ?? undefined;
+  const call = asListed(asked, provider);
   const name = `${vendor} ${call.model}`;
   const day = () => (call.at === null ? name : `${name} ${new Date(call.at).toISOString().slice(0, 10)}`);
   const known = listed.get(name) ?? listed.get(day());
@@ -65,6 +67,15 @@ export const listPrice: Price = (call: ModelCall, provider: string) => {
   // To the last digit the same, whichever call happened to be looked up.
   return ownPrice(price, call);
 };
+
+const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
+
+/** The call as price lists count: what a model thought is output. */
+function asListed(call: ModelCall, provider: string): ModelCall {
+  if (productOf(provider)?.thoughtsBesideOutput !== true) return call;
+  const { outputTokens, reasoningTokens } = call.tokens;
+  return { ...call, tokens: { ...call.tokens, outputTokens: outputTokens + reasoningTokens } };
+}
 
 /** Looking a model up takes a hundred times longer than multiplying: a price is looked up once for each of its tiers, and once a day of calls where it changed with time. */
 const listed = new Map<string, Listed | "unknown">();

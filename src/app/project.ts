@@ -10,6 +10,8 @@ export interface LinkContext extends LinkOptions {
   readonly manual: readonly ManualLink[];
   /** The folders looked at today. */
   readonly under: readonly string[];
+  /** Told of every forest that was worked out. */
+  readonly onForest?: (versions: Facts["versions"], forest: Forest) => void;
 }
 
 /** The threads that must be linked together with these: joined by what they share, or by hand. */
@@ -29,7 +31,9 @@ export function component(store: Store, threads: readonly AgentKey[], manual: re
 /** Links what the store knows of these threads and of all that belong to them. */
 export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
   const facts = store.facts(component(store, threads, context.manual), context.under);
-  return { forest: link(facts.observations, context), facts };
+  const forest = link(facts.observations, context);
+  context.onForest?.(facts.versions, forest);
+  return { forest, facts };
 }
 
 /** Works out anew whatever was told something since it was last worked out; `later` names what is better left for now. */
@@ -76,7 +80,7 @@ function projectionOf(store: Store, threads: readonly AgentKey[], context: LinkC
     versions,
     roots: [...trees].map(([key, tree]) => ({ ...rootRow(forest, key, tree), ...(scattered ? { settled: false } : {}) })),
     spent: new Map([...trees].map(([key, tree]) => [key, spentRows(forest, key, tree, price)])),
-    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId }): AgentRow => ({ key, uri, sessionId, agentId })),
+    agents: [...forest.agents.values()].map(({ key, uri, sessionId, agentId, path }): AgentRow => ({ key, uri, sessionId, agentId, path })),
     problems: forest.problems,
   };
 }

@@ -1,19 +1,21 @@
 import { open } from "node:fs/promises";
 import type { EventDraft } from "../core/event.ts";
 import type { RecordPlace } from "../core/store.ts";
-import { noReads, WITHOUT_WAITING } from "../transports/files.ts";
+import { noReads, readIfThere, readLines, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
+import { isWholeJson } from "./sync.ts";
 import { objectRecord } from "./sync-database.ts";
 
 /** What one record says, read again from where it stands; nothing if it is gone by now. */
-export async function draftsAt(library: Library, at: { readonly path: string; readonly place: RecordPlace }): Promise<readonly EventDraft[]> {
-  const source = library.source(at.path);
+export async function draftsAt(library: Library, { path, place }: { readonly path: string; readonly place: RecordPlace }): Promise<readonly EventDraft[]> {
+  const source = library.source(path);
   if (source === undefined) return [];
   const parser = source.stream.open(asSource(source));
-  const { path, place } = at;
   if (!("row" in place)) {
-    const line = await readLineAt(path, place.offset);
+    const { packed } = source.stream;
+    const line =
+      source.stream.shape === "document" ? readIfThere(path) : await (packed === undefined ? readLineAt(path, place.offset) : unpackLine(path, place, packed));
     return line === null ? [] : parser.events(line, place.line);
   }
   if (source.stream.shape !== "database" || source.object === undefined) return [];
@@ -38,6 +40,17 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
   } finally {
     await file.close();
   }
+}
+
+/** Nothing in a packed file can be found but by unpacking what is before it. */
+async function unpackLine(
+  path: string,
+  { line: number, offset }: { readonly line: number; readonly offset: number },
+  packed: "zstd",
+): Promise<Uint8Array | null> {
+  for await (const lines of readLines(path, noReads(), isWholeJson, { offset, lines: number - 1 }, { packed }))
+    for (const line of lines) if (line.is === "line" && line.number === number) return line.bytes;
+  return null;
 }
 
 /** A crash may have left some behind the record. */

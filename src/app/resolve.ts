@@ -28,7 +28,7 @@ function latest(library: Library, provider: string | null): AgentRow {
   const [root] = library.store.roots({ under: library.under, limit: 1, ...(provider === null ? {} : { provider }) });
   if (root === undefined) throw nothing(library, provider === null ? "no threads yet" : `no ${provider} threads yet`);
   const { record, key } = root;
-  return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId };
+  return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId, path: null };
 }
 
 function named(library: Library, target: Extract<Target, { is: "named" }>): AgentRow {
@@ -60,10 +60,10 @@ function below(library: Library, thread: AgentRow, id: string): AgentRow {
   });
 }
 
-/** All the ids an agent goes by: its public one, and its provider's own where that differs. */
+/** All the names an agent goes by: its public id, its provider's own where that differs, and its path. */
 function namesOf(row: AgentRow): readonly (string | null)[] {
   const { thread, agent } = partsOf(row.key);
-  return row.agentId === null ? [thread] : [row.agentId, agent ?? thread];
+  return row.agentId === null ? [thread] : [row.agentId, agent ?? thread, ...(row.path === null ? [] : [row.path])];
 }
 
 const MIN_PREFIX = 6;

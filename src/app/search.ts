@@ -44,11 +44,15 @@ async function lookUp(library: Library, hit: SearchHit, words: readonly string[]
 
 async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
   const drafts = await draftsAt(library, hit);
-  return drafts.find((draft) => excerpt(wordsIn(draft), words).marks.length > 0) ?? drafts[0] ?? null;
+  // One record may hold what several said.
+  const own = drafts.filter((draft) => draft.speaker === hit.speaker);
+  const spoken = own.length > 0 ? own : drafts;
+  const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;
+  return spoken.find((draft) => draft.at === hit.at && fits(draft)) ?? spoken.find(fits) ?? spoken[0] ?? null;
 }
 
 const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
-  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: place.line };
+  "row" in place ? { path: library.source(path)?.path ?? path, row: place.row } : { path, line: Math.max(1, place.line) };
 
 function uriOf(library: Library, speaker: AgentKey): string {
   const { provider, thread, agent } = partsOf(speaker);

@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import type { Observation } from "../core/observation.ts";
+import type { Problem } from "../core/problem.ts";
 import type { DatabasePlan, DatabaseStream, Mark } from "../core/provider.ts";
 import type { FileState, SaidText, Store } from "../core/store.ts";
 import { loadSqlite } from "../stores/sqlite/load.ts";
-import { DatabaseTrouble, ProductDatabase, type RecordRow } from "../transports/database.ts";
+import { DatabaseTrouble, isFresh, ProductDatabase, type RecordRow } from "../transports/database.ts";
 import type { ReadCounts } from "../transports/files.ts";
 import { fresh, ProblemsOfFile, type Writer } from "./batches.ts";
 import { asSource, type Found, objectPath } from "./discover.ts";
@@ -27,8 +28,6 @@ interface Due {
 
 /** How long reading may keep everything else waiting. */
 const TURN_MS = 20;
-/** File systems give times in steps of a few milliseconds. */
-const CLOCK_TICK_MS = 20;
 
 /**
  * Reads what is new in a database: the objects that changed, and of these the rows that changed.
@@ -39,6 +38,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     if (!(error instanceof DatabaseTrouble)) throw error;
     options.onUnreadable({ code: error.code, where, detail: error.message });
   };
+  const wasFresh = isFresh(found.path);
   let db: ProductDatabase;
   try {
     db = new ProductDatabase(await loadSqlite(), found.path, options.counts);
@@ -48,6 +48,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
   try {
     const plan = found.stream.plan(db.schema());
     if ("unknown" in plan) return options.onUnreadable({ code: "database-unknown", where: found.path, detail: plan.unknown });
+    const unread: Problem[] = plan.unread === undefined ? [] : [{ code: "database-unknown", where: found.path, detail: plan.unread }];
     const memory = memoryIn(before);
     const { due, now, gone } = db.moment(() => whatIsDue(db, plan, found, memory, before, store));
     const open = new Set(memory.open);
@@ -56,7 +57,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     for (const one of due) {
       try {
         const after = db.moment(() => readObject(db, plan, found, one, store, writer));
-        if (after !== null && plan.news?.isOpen(after.parser) === true) open.add(one.object);
+        if (after !== null && now !== null && plan.news?.isOpen(after.parser, now) === true) open.add(one.object);
         else open.delete(one.object);
       } catch (error) {
         isComplete = false;
@@ -70,10 +71,9 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     for (const state of gone) writer.add({ before: state, after: { ...state, gone: true, size: 0, offset: 0 }, observations: [], problems: [], texts: [] });
     if (!isComplete) return;
     const whole: Memory = { mark: now, open: [...open] };
-    // Two writes may bear the same time: one that came after our look would then pass unnoticed.
-    const modifiedMs = Date.now() - found.stamp.modifiedMs < CLOCK_TICK_MS ? 0 : found.stamp.modifiedMs;
-    const after = { ...fresh(found, null), modifiedMs, generation: before?.generation ?? 0, offset: (before?.offset ?? 0) + 1, parser: whole };
-    writer.add({ before, after, observations: [], problems: [], texts: [] });
+    const modifiedMs = wasFresh ? 0 : found.stamp.modifiedMs;
+    const after = { ...fresh(found, null), modifiedMs, generation: (before?.generation ?? -1) + 1, offset: (before?.offset ?? 0) + 1, parser: whole };
+    writer.add({ before, after, observations: [], problems: unread, texts: [] });
   } catch (error) {
     trouble(error, found.path);
   } finally {

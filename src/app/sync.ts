@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import type { AgentKey } from "../core/ids.ts";
 import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
+import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
@@ -32,6 +34,7 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
   const changed = [...looked.files.values()].filter((found) => found !== null && !isUnchanged(known.get(found.path), found)).filter((found) => found !== null);
   // A thread's files lie side by side in this order: its transcript, then its folder.
   changed.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const arrived = changed.filter(({ path }) => known.get(path)?.gone ?? true);
   const writer = new Writer(store, options.onWritten);
   let done = 0;
   for (const found of changed) {
@@ -45,7 +48,9 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
     done += 1;
     options.onProgress?.(done, changed.length);
   }
-  for (const batch of vanished(looked, known)) writer.add(batch);
+  for (const batch of vanished(store, looked, known)) writer.add(batch);
+  writer.flush();
+  for (const batch of movedHere(store, arrived)) writer.add(batch);
   writer.flush();
   return { changed: changed.map((found) => found.path), threads: writer.threads };
 }
@@ -59,7 +64,7 @@ async function readOn(found: Found, before: FileState | null, writer: Writer, co
     writer.add(readDocument(found, before, counts));
     return;
   }
-  const goesOn = before !== null && isAppended(found, before, counts);
+  const goesOn = before !== null && found.stream.packed === undefined && isAppended(found, before, counts);
   await readTranscript(found, before, goesOn, writer, counts);
 }
 
@@ -71,31 +76,38 @@ function isAppended({ path, stamp }: Found, before: FileState, counts: ReadCount
 
 function readDocument(found: Found, before: FileState | null, counts: ReadCounts): FileBatch {
   const bytes = readWhole(found.path, counts);
-  const { observations, problems } = found.stream.open({ ...asSource(found), bytes: bytes.length }).push(bytes, 0);
+  const parser = found.stream.open({ ...asSource(found), bytes: bytes.length });
+  const { observations, problems } = parser.push(bytes, 0);
+  const texts = observations.length === 0 ? [] : parser.events(bytes, 0).flatMap((draft) => saidIn(draft, WHOLE));
   const after = { ...fresh(found, before), offset: bytes.length, lines: 0 };
-  return { before, after, observations, problems, texts: [] };
+  return { before, after, observations, problems, texts };
 }
+
+/** Where a document stands in its file. */
+const WHOLE = { line: 0, offset: 0 };
 
 async function readTranscript(found: Found, before: FileState | null, goesOn: boolean, writer: Writer, counts: ReadCounts): Promise<void> {
   let state = goesOn && before !== null ? { ...before, ...stampIn(found), gone: false } : fresh(found, before);
   let last = before;
+  const { packed } = found.stream;
   const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
   let observations: Observation[] = [];
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
   let position: LinePosition = { offset: state.offset, lines: state.lines };
   const hand = () => {
-    state = { ...state, ...position, parser: parser.save(), tail: tailBefore(found.path, position.offset, counts) };
+    const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
+    state = { ...state, ...position, parser: parser.save(), tail };
     writer.add({ before: last, after: state, observations, problems: problems.take(), texts });
     last = state;
     observations = [];
     texts = [];
   };
   let handed = state.offset;
-  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines })) {
+  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines }, { packed })) {
     for (const line of lines) {
       // It will be read when it is finished; until then `doctor` tells of it.
-      if (line.is === "unfinished") continue;
+      if (line.is === "unfinished" && packed === undefined) continue;
       if (line.is === "line") {
         const findings = parser.push(line.bytes, line.number);
         for (const o of findings.observations) observations.push(o);
@@ -113,20 +125,47 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   hand();
 }
 
-const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes" } as const satisfies Record<string, ProblemCode>;
+/** What is packed will never be finished. */
+const LINE_PROBLEMS = { "too-long": "line-too-long", zeroes: "line-zeroes", unfinished: "line-not-json" } as const satisfies Record<string, ProblemCode>;
 
-/** Files that are gone stay known, and so does what they said, unless it held only while they were there or we kept them ourselves: then somebody meant it. */
-function* vanished({ files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+/**
+ * Files that are gone stay known, and so does what they said, unless it held only while they were there, or we kept them ourselves (then somebody meant it),
+ * or they were only moved and say it elsewhere.
+ */
+function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<string, FileState>): Generator<FileBatch> {
+  // One that is looked at now may be gone as well.
+  const isThere = (path: string) => (files.has(path) ? files.get(path) !== null : store.file(path)?.gone === false);
   for (const [path, found] of files) {
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
-    const fleeting = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"))?.fleeting === true;
-    const isTakenBack = fleeting || root?.imported === true;
-    const after = { ...state, gone: true, size: 0, offset: 0, generation: state.generation + (isTakenBack ? 1 : 0) };
-    yield { before: state, after, observations: [], problems: [], texts: [] };
+    const stream = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"));
+    const isTakenBack = stream?.fleeting === true || root?.imported === true || othersOf(stream, state.root).some(isThere);
+    yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }
 }
+
+/** A file that turns up where one that is gone may have gone to is that one. */
+function* movedHere(store: Store, arrived: readonly Found[]): Generator<FileBatch> {
+  for (const { stream, root } of arrived)
+    for (const path of othersOf(stream, root)) {
+      const state = store.file(path);
+      if (state?.gone === true && state.parser !== null) yield takenBack(state);
+    }
+}
+
+const othersOf = (stream: Stream | null | undefined, root: string) => (stream?.elsewhere ?? []).map((path) => join(root, path));
+
+const GONE = { gone: true, size: 0, offset: 0 } as const;
+
+/** What it said is forgotten, and so is how far it was read. */
+const takenBack = (state: FileState): FileBatch => ({
+  before: state,
+  after: { ...state, ...GONE, generation: state.generation + 1, parser: null },
+  observations: [],
+  problems: [],
+  texts: [],
+});
 
 /** A last line without its end may be complete all the same: editors and copies cut the final newline. */
 export function isWholeJson(line: Uint8Array): boolean {

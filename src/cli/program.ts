@@ -132,6 +132,7 @@ function open(command: Command): Context {
 
 function common(command: Command): Command {
   return command
+    .showSuggestionAfterError(false)
     .option("--json", "print JSON")
     .option("--no-color", "no colours")
     .option("--quiet", "no talk on stderr")

@@ -13,22 +13,36 @@ export interface RecordContext {
   readonly at: number | null;
   readonly speaker: AgentKey;
   readonly keys: readonly RecordKey[];
+  /** Where it stands among the others of its file; its line, unless one record holds many. */
+  readonly order?: number;
 }
 
 /** Collects what a parser reads off one record, and gives each observation the id of its place. */
 export class FindingsOf implements Findings {
-  readonly observations: Observation[] = [];
-  readonly problems: Problem[] = [];
+  readonly observations: Observation[];
+  readonly problems: Problem[];
   readonly #record: RecordContext;
   readonly #place: string;
 
-  constructor(record: RecordContext) {
+  constructor(record: RecordContext, whole?: Pick<FindingsOf, "observations" | "problems">) {
+    this.observations = whole?.observations ?? [];
+    this.problems = whole?.problems ?? [];
     this.#record = record;
     this.#place = placeName(record.path, record.line, record.row);
   }
 
+  /** For a part of the record that has a time, ids or an agent of its own. What it finds is found in the whole. */
+  part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
+    return new FindingsOf({ ...this.#record, ...of }, this);
+  }
+
   add(fact: Fact): void {
     this.#push(fact, this.#record.keys, this.#record.at);
+  }
+
+  /** For what happened at another time than the record as a whole. */
+  addAt(at: number | null, fact: Fact): void {
+    this.#push(fact, this.#record.keys, at);
   }
 
   /** For what holds of the file even where the record itself is a copy from another one; the copy's time is not the file's. */
@@ -41,8 +55,8 @@ export class FindingsOf implements Findings {
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line } = this.#record;
-    this.observations.push({ ...fact, id: observationId(this.#place, this.observations.length), at, speaker, keys, order: line });
+    const { speaker, line, order } = this.#record;
+    this.observations.push({ ...fact, id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line });
   }
 }
 

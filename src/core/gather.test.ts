@@ -18,7 +18,15 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 1, keys: ["a", "response"] }, answer("response", 3));
     const { calls } = gather(book.observations);
     expect(calls).toEqual([
-      { response: row("response"), at: 1, model: "model-1", tokens: { ...NO_TOKENS, outputTokens: 120 }, counted: true, end: "finished" },
+      {
+        response: row("response"),
+        rows: null,
+        at: 1,
+        model: "model-1",
+        tokens: { ...NO_TOKENS, outputTokens: 120 },
+        counted: true,
+        end: "finished",
+      },
     ]);
   });
 

@@ -1,5 +1,5 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
-import { type AgentDescribed, byTime, type Observation, type ObservationOf } from "./observation.ts";
+import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
@@ -7,13 +7,24 @@ import { largestTokens, type Tokens } from "./usage.ts";
 /** One response of a model, however many rows it was written in. */
 export interface ModelCall {
   readonly response: RecordKey;
+  readonly rows: RecordKey | null;
   readonly at: number | null;
   readonly model: string;
+  readonly vendor?: string;
+  readonly costUsd?: number | null;
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
   /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
   readonly end: "finished" | "cut" | "unknown";
+}
+
+export interface PendingCall {
+  readonly name: string;
+  readonly spawns: boolean;
+  /** What has to come before it begins. */
+  readonly waitsFor: string | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -30,6 +41,10 @@ export interface GatheredAgent {
   readonly cwd: string | null;
   readonly branch: string | null;
   readonly background: boolean | null;
+  readonly path: string | null;
+  /** As its own records say it; records that were copied tell it as well. */
+  readonly saysForkedFrom: AgentKey | null;
+  readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
@@ -38,7 +53,7 @@ export interface GatheredAgent {
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
-  readonly pending: readonly { readonly name: string; readonly spawns: boolean }[];
+  readonly pending: readonly PendingCall[];
   readonly messages: number;
   readonly toolCalls: number;
   readonly toolErrors: number;
@@ -69,6 +84,7 @@ export function gatherAgents(
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
+        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
         break;
       case "thread-titled": {
         const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
@@ -99,6 +115,7 @@ export function gatherAgents(
       case "process-seen":
       case "call-aliased":
       case "call-offers":
+      case "call-refused":
       case "file-refused":
         break;
       default:
@@ -134,6 +151,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     cwd: firstOf("cwd"),
     branch: firstOf("branch"),
     background: firstOf("background"),
+    path: firstOf("path"),
+    saysForkedFrom: firstOf("forkedFrom"),
+    tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
     warnings: [
@@ -147,7 +167,10 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     records: records.length,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
-    own: standing === undefined || standing.stands === null ? null : { at: standing.at, stands: standing.stands, certain: standing.certain },
+    own:
+      standing === undefined || standing.stands === null
+        ? null
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -168,9 +191,13 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    return [
-      { response: first.response, at: first.at, model: list.find((r) => r.model !== "")?.model ?? "", tokens, counted: isCounted(tokens, chars, end), end },
-    ];
+    const model = list.find((r) => r.model !== "")?.model ?? "";
+    const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
+    const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
+    const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
+    const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
+    return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }
 
@@ -183,13 +210,15 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
 }
 
 /** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
-function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>) {
+function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
   const response = last.keys.at(-1);
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
   const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
-  const open = new Map(calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call) }]));
+  const open = new Map(
+    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null }]),
+  );
   return [...open.values()];
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type History, history } from "../../test/history.ts";
+import { answer, notebook, parentNamed, record, thread } from "../../test/observations.ts";
 import { type AgentKey, observationId, threadOf } from "./ids.ts";
 import { type Forest, type LinkedAgent, type LinkOptions, link } from "./link.ts";
 import type { Observation } from "./observation.ts";
@@ -23,7 +24,8 @@ const PROPERTIES = {
     const records = new Set(originals.flatMap((o) => (o.type === "record" ? [o.speaker] : [])));
     const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(o.agent) ? [o.agent] : [])));
     for (const o of originals) for (const key of refused.has(o.speaker) ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(key);
-    for (const a of forest.agents.values()) for (const g of a.ownBehalf) expect([threadOf(g.key), forest.agents.has(g.key)]).toEqual([a.key, false]);
+    for (const a of forest.agents.values())
+      for (const g of a.ownBehalf) expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
   },
 
   "every record that several hold is one of its holders'": (linker, { observations, manual }) => {
@@ -252,3 +254,36 @@ function leadsToItself(start: AgentKey, parents: ReadonlyMap<AgentKey, AgentKey 
   }
   return false;
 }
+
+describe("threads of their own that stand below others", () => {
+  const [root, child, work] = [thread("root"), thread("child"), thread("work")];
+  const linked = (build: (book: ReturnType<typeof notebook>) => void) => {
+    const book = notebook();
+    build(book);
+    return link(book.observations, OPTIONS);
+  };
+  const internal = { why: "the product's own", unlessSpawned: false } as const;
+
+  it("count as their parent's where they are the product's own work, and are agents where they have none", () => {
+    const forest = linked((book) => {
+      book.see({ by: root, at: 1 }, record());
+      book.see({ by: work, at: 2 }, { type: "agent-described", agent: work, internal });
+      book.see({ by: work, at: 2 }, parentNamed(work, root));
+      book.see({ by: work, at: 3 }, answer("r1", 7));
+      book.see({ by: child, at: 4 }, { type: "agent-described", agent: child, internal });
+      book.see({ by: child, at: 5 }, answer("r2", 5));
+    });
+    expect([...forest.agents.keys()].sort()).toEqual([child, root]);
+    expect(treeOf(forest, root, () => 0).usage).toMatchObject({ internal: { calls: 1, outputTokens: 7 }, subtree: { calls: 1 } });
+    expect(treeOf(forest, child, () => 0).usage).toMatchObject({ internal: null, own: { calls: 1, outputTokens: 5 } });
+  });
+
+  it("say themselves what they were forked from, and only where nobody spawned them", () => {
+    const forest = linked((book) => {
+      book.see({ by: child, at: 1 }, { type: "agent-described", agent: child, forkedFrom: root });
+      book.see({ by: work, at: 1 }, { type: "agent-described", agent: work, forkedFrom: root });
+      book.see({ by: work, at: 1 }, parentNamed(work, child));
+    });
+    expect([child, work, root].map((key) => forest.agents.get(key)?.forkedFrom)).toEqual([root, null, null]);
+  });
+});

@@ -8,7 +8,7 @@ import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } f
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
-import { decideStatus, type ProcessView } from "./status.ts";
+import { decideStatus, type OwnStand, type ProcessView } from "./status.ts";
 
 export interface LinkOptions {
   readonly now: number;
@@ -81,10 +81,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
 
+  /** The thread on whose behalf something is done; nobody's where a thread of its own has no parent. */
+  const hostOf = (key: AgentKey) => (threadOf(key) === key ? (parentage.parents.get(key) ?? null) : threadOf(key));
   const spawned = new Set(facts.flatMap((f) => (f.type === "call-spawned" ? [f.child] : [])));
   const isInternal = (key: AgentKey) => {
     const internal = gathered.get(key)?.internal;
-    if (internal === undefined || internal === null) return false;
+    if (internal === undefined || internal === null || hostOf(key) === null) return false;
     // Somebody's call made it, even where the record of the call itself is lost.
     return !internal.unlessSpawned || !(spawned.has(key) || parentage.evidence.get(key)?.some((e) => e.call !== null || e.source === "manual"));
   };
@@ -100,7 +102,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     [...settled.values()].flatMap(({ settlements }) => settlements.flatMap((s) => s.revealed ?? [])),
     (found) => found.agent,
   );
-  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => threadOf(g.key));
+  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => hostOf(g.key));
 
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
   const processes = processViews(facts, infoOf, options.liveness);
@@ -113,7 +115,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     const info = infoOf(key);
     const statements = said.get(key) ?? [];
     const verdict = decideStatus({
-      own: info.own,
+      own: withoutDoubt(info, children.map(infoOf)),
       statements,
       process: processes(threadOf(key)),
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
@@ -135,7 +137,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       verdict,
       statements,
       lastActivity: lastActivity.get(key) ?? null,
-      forkedFrom: parentOf(key) === null ? (ownership.copiedFrom.get(key) ?? null) : null,
+      forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
       revealed: (revealed.get(key) ?? []).map((found) => found.call),
       settled: settled.get(key) ?? null,
@@ -146,6 +148,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
   return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+}
+
+/** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */
+function withoutDoubt({ own }: GatheredAgent, children: readonly GatheredAgent[]): OwnStand | null {
+  if (own === null || own.certain || own.stands !== "answered" || own.at === null) return own;
+  const { at } = own;
+  return children.some((child) => (child.firstAt ?? at) > at) ? { ...own, stands: "open", certain: true } : own;
 }
 
 /** Takes out what nothing but a refused file's place vouches for; what others say of the agent stays. */
@@ -180,6 +189,8 @@ export const describe = (info: GatheredAgent, call: SpawnCall | undefined): stri
 function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
+  const awaited = info.pending.filter((p) => p.waitsFor !== null);
+  if (awaited.length > 0) return `waits for a ${awaited[0]?.waitsFor} (${[...new Set(awaited.map((p) => p.name))].join(", ")})`;
   if (tools.length > 0 && process.is === "alive" && process.waitingFor !== null) return `waits for a ${process.waitingFor} (${[...new Set(tools)].join(", ")})`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
   if (waiting > 0) {

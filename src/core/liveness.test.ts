@@ -10,8 +10,8 @@ const main = thread("t");
 /** Processes by number; what is not named is gone. */
 const living =
   (...pids: readonly number[]): Liveness =>
-  ({ pid }) =>
-    pids.includes(pid) ? "alive" : "gone";
+  (mark) =>
+    "pid" in mark && pids.includes(mark.pid) ? "alive" : "gone";
 
 function view(observations: readonly Observation[], liveness: Liveness) {
   const gathered = gatherAgents(observations, () => undefined, [main]);
@@ -32,12 +32,12 @@ function marks(...seen: readonly { readonly pid: number; readonly startedAt: num
 describe("a thread's process", () => {
   it("is the living one, where a dead one left its mark too", () => {
     const seen = marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20, waitingFor: "permission prompt" });
-    expect(view(seen, living(2))).toEqual({ is: "alive", pid: 2, startedAt: 20, waitingFor: "permission prompt" });
-    expect(view(seen, living(1))).toEqual({ is: "alive", pid: 1, startedAt: 10, waitingFor: null });
+    expect(view(seen, living(2))).toEqual({ is: "alive", who: "pid 2", startedAt: 20, waitingFor: "permission prompt" });
+    expect(view(seen, living(1))).toEqual({ is: "alive", who: "pid 1", startedAt: 10, waitingFor: null });
   });
 
   it("is the newest of two that live", () => {
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({ pid: 2 });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living(1, 2))).toMatchObject({ who: "pid 2" });
   });
 
   it("is gone, where all that were marked are", () => {
@@ -45,9 +45,19 @@ describe("a thread's process", () => {
   });
 
   it("is unknown as soon as one mark cannot be judged, unless another lives", () => {
-    const unsure: Liveness = ({ pid }) => (pid === 1 ? "unknown" : "gone");
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), unsure)).toEqual({ is: "unknown" });
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), ({ pid }) => (pid === 1 ? "unknown" : "alive"))).toMatchObject({ is: "alive" });
+    const unsure =
+      (otherwise: "gone" | "alive"): Liveness =>
+      (mark) =>
+        "pid" in mark && mark.pid === 1 ? "unknown" : otherwise;
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), unsure("gone"))).toEqual({ is: "unknown" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), unsure("alive"))).toMatchObject({ is: "alive" });
+  });
+
+  it("is whoever holds the thread's lock, and gone when nobody does", () => {
+    const book = notebook();
+    book.see({ by: main }, { type: "process-seen", thread: main, process: { lock: "/locks/t" }, waitingFor: null });
+    expect(view(book.observations, () => "alive")).toEqual({ is: "alive", who: "it holds the lock of the thread", startedAt: null, waitingFor: null });
+    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "nobody holds the lock of the thread any more" });
   });
 
   it("is gone without a mark, where the product marks its processes, and unknown where it does not", () => {
@@ -55,5 +65,19 @@ describe("a thread's process", () => {
     book.see({ by: main }, { type: "agent-described", agent: main, marksProcess: true });
     expect(view(book.observations, living())).toEqual({ is: "gone", why: "no process runs its thread any more" });
     expect(view([], living())).toEqual({ is: "unknown" });
+  });
+});
+
+describe("a process that is known only by the file it has open", () => {
+  const book = notebook();
+  book.see({ by: main }, { type: "process-seen", thread: main, process: { holds: "/db" }, waitingFor: null });
+
+  it("is whoever has it open", () => {
+    expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", who: "pid 7", startedAt: 5, waitingFor: null });
+  });
+
+  it("is gone when nobody has, and unknown where nobody can tell", () => {
+    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process has its database open any more" });
+    expect(view(book.observations, () => "unknown")).toEqual({ is: "unknown" });
   });
 });

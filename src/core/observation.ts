@@ -34,6 +34,7 @@ export type Fact =
   | CallSpawned
   | CallAliased
   | CallOffers
+  | CallRefused
   | FileRefused
   | ParentNamed
   | Answers
@@ -64,11 +65,22 @@ export interface AgentDescribed {
   readonly cwd?: string;
   readonly branch?: string;
   readonly background?: boolean;
+  /** Where it stands among the agents of its thread, in the product's own words, such as `/root/alpha/beta`: another name for it. */
+  readonly path?: string;
+  /** It began as a copy of that one, and what was copied is not in its records. */
+  readonly forkedFrom?: AgentKey;
   /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
   readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
+  /** Restrictions that the product records; null where it records none of that kind. */
+  readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
   readonly marksProcess?: true;
   readonly warning?: string;
+}
+
+export interface ToolLimits {
+  readonly allowed: readonly string[] | null;
+  readonly denied: readonly string[] | null;
 }
 
 export interface ThreadTitled {
@@ -90,19 +102,30 @@ export interface RecordRead {
   readonly stands: Stand | null;
   /** False where the product leaves open whether an answer was finished. */
   readonly certain: boolean;
-  readonly calls: readonly { readonly call: CallKey; readonly name: string }[];
+  /** `waitsFor`: what has to come before the tool begins, such as a permission. */
+  readonly calls: readonly { readonly call: CallKey; readonly name: string; readonly waitsFor?: string }[];
   readonly results: readonly { readonly call: CallKey; readonly isError: boolean }[];
   /** What the agent said in it, where it is an answer. */
   readonly text: string | null;
   /** True for what a person would call a message; false for bookkeeping. */
   readonly message: boolean;
+  /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
+  readonly turn?: string;
 }
 
 export interface ModelCalled {
   readonly type: "model-call";
   /** Equal for every row a response is spread over. */
   readonly response: RecordKey;
+  /** What the rows of the response are keyed by, where they do not name it themselves. */
+  readonly rows?: RecordKey;
   readonly model: string;
+  /** Whose price list the model is on, where the record tells. */
+  readonly vendor?: string;
+  /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
+  readonly costUsd?: number | null;
+  /** The product does not count it in its own totals. */
+  readonly outsideTotals?: true;
   readonly tokens: Tokens;
   /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
   readonly chars: number;
@@ -170,6 +193,12 @@ export interface CallOffers {
   readonly match: MatchKey;
 }
 
+/** The call was turned down: it made nobody. */
+export interface CallRefused {
+  readonly type: "call-refused";
+  readonly call: CallKey;
+}
+
 /** The agent's file is not what its place says. What only that place says of the agent does not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
@@ -209,6 +238,8 @@ export interface Lifecycle {
   readonly source: StatedSource;
   readonly says: string;
   readonly result: string | null;
+  /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
+  readonly yields?: true;
 }
 
 /** The product says which operating-system process runs a thread. */
@@ -220,7 +251,18 @@ export interface ProcessSeen {
   readonly waitingFor: string | null;
 }
 
-export interface ProcessMark {
+/** By its number, by a lock that it holds as long as it lives, or by a file that it has open to write to it. */
+export type ProcessMark = PidMark | LockMark | HolderMark;
+
+export interface LockMark {
+  readonly lock: string;
+}
+
+export interface HolderMark {
+  readonly holds: string;
+}
+
+export interface PidMark {
   readonly pid: number;
   /** When the process began, in the unit its operating system uses; tells a reused pid from the real one. */
   readonly birth: string | null;
@@ -238,12 +280,6 @@ export type { Of as ObservationOf };
  * Threads with a key in common must be linked together.
  */
 export function crossKeys(o: Observation): readonly string[] {
-  const own = threadOf(o.speaker);
-  const others: string[] = [];
-  const mention = (agent: AgentKey) => {
-    const thread = threadOf(agent);
-    if (thread !== own) others.push(thread);
-  };
   switch (o.type) {
     case "record":
       return o.keys.slice(0, 1);
@@ -253,33 +289,48 @@ export function crossKeys(o: Observation): readonly string[] {
     case "spawn-called":
       return o.offers;
     case "thread-titled":
-      if (typeof o.of !== "string") return [o.of.record];
-      mention(o.of);
-      break;
-    case "agent-described":
-      mention(o.agent);
-      break;
-    case "call-spawned":
-      mention(o.child);
-      break;
-    case "parent-named":
-      mention(o.child);
-      mention(o.parent);
-      break;
+      return typeof o.of === "string" ? otherThreads(o) : [o.of.record];
+    default:
+      return otherThreads(o);
+  }
+}
+
+/** The thread in whose records it stands, and those that it names: all of them are known by it. */
+export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
+
+function otherThreads(o: Observation): readonly AgentKey[] {
+  const own = threadOf(o.speaker);
+  return agentsNamed(o)
+    .map(threadOf)
+    .filter((thread) => thread !== own);
+}
+
+function agentsNamed(o: Observation): readonly AgentKey[] {
+  switch (o.type) {
+    case "thread-titled":
     case "lifecycle":
-      if (typeof o.of === "string") mention(o.of);
-      break;
+      return typeof o.of === "string" ? [o.of] : [];
+    case "agent-described":
+      return o.forkedFrom === undefined ? [o.agent] : [o.agent, o.forkedFrom];
+    case "call-spawned":
+      return [o.child];
+    case "parent-named":
+      return [o.child, o.parent];
     case "process-seen":
-      mention(o.thread);
-      break;
+      return [o.thread];
+    case "answers":
+      return [o.agent];
+    case "record":
     case "model-call":
+    case "spawn-called":
     case "call-aliased":
+    case "call-offers":
+    case "call-refused":
     case "call-unrecorded":
     case "total-stated":
     case "file-refused":
       return [];
     default:
-      o satisfies never;
+      return o satisfies never;
   }
-  return others;
 }

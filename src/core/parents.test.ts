@@ -265,3 +265,13 @@ describe("a circle", () => {
     expect(decided.problems.map((p) => [p.code, p.where])).toEqual([["parent-cycle", leaf]]);
   });
 });
+
+describe("a call that was turned down", () => {
+  it("made nobody, while one that nobody answered stands for an agent", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("refused"));
+    book.see({ by: main, at: 2 }, spawnCalled("lost"));
+    book.see({ by: main, at: 3 }, { type: "call-refused", call: call("refused") });
+    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "lost")]);
+  });
+});

@@ -74,7 +74,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
 
   const unanswered = new Set<AgentKey>();
   for (const call of calls.spawns()) {
-    if (call.makes !== "one" || tied.has(call.call)) continue;
+    if (call.makes !== "one" || tied.has(call.call) || calls.isRefused(call.call)) continue;
     const { provider, thread } = partsOf(call.speaker);
     const agent = agentKey(provider, thread, nativeCall(call.call));
     agents.add(agent);
@@ -131,10 +131,12 @@ class CallBook {
   readonly #spawns = new Map<CallKey, SpawnCall>();
   readonly #aliases = new Map<CallKey, CallKey>();
   readonly #offers = new Map<CallKey, Set<MatchKey>>();
+  readonly #refused = new Set<CallKey>();
 
   constructor(facts: readonly Observation[]) {
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
+      if (o.type === "call-refused") this.#refused.add(o.call);
       if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
       if (o.type === "record") {
         for (const { call } of o.calls) noteCaller(this.#callers, call, o);
@@ -148,6 +150,7 @@ class CallBook {
     }
   }
 
+  isRefused = (call: CallKey) => this.#refused.has(call);
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);

@@ -8,23 +8,40 @@ export interface Provider {
   readonly name: string;
   /** What people call it. */
   readonly product: string;
-  /** Folders that may hold its records, in order. A missing one is not an error. */
+  /** Folders that may hold its records, in order. A missing one is not an error. The last part of a path may have a `*` in it, for all folders of such names. */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
   stream(path: string): Stream | null;
-  /** Sub-folders of a root worth walking; everything else there is left alone. */
+  /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
   readonly rootFiles?: true;
   /** Could this be the id of a thread? Says no only to what can never be one. */
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
-  /** Whose price list its models are on. */
-  readonly vendor: string;
+  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  isAgentPath?(path: string): boolean;
+  /** Whose price list its models are on; null where they are of many, which the calls themselves name. */
+  readonly vendor: string | null;
+  /** What models thought is not in its output tokens but beside them, and costs the same. */
+  readonly thoughtsBesideOutput?: true;
   /** How its ids look, for a person who mistyped one. */
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
   readonly portable?: Portable;
+  /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
+  entry?(record: Uint8Array): Entry | null;
+}
+
+/** A part of a thread that can be named, and the one it follows. */
+export interface Entry {
+  readonly id: string;
+  readonly type: string;
+  /** Null for a beginning. */
+  readonly parent: string | null;
+  readonly at: number | null;
+  /** What it says, to recognise it by. */
+  readonly preview: string;
 }
 
 /** What `retinue import` takes in. */
@@ -65,6 +82,10 @@ export interface FileStream extends Readable {
   readonly shape: "lines" | "document";
   /** What it says holds only while it is there: a mark of a running process, say. */
   readonly fleeting?: true;
+  /** Its lines are packed so. Such a file is cold: it is not appended to, and read as a whole when it changes. */
+  readonly packed?: "zstd";
+  /** Where else below the root the same file may lie: moved away, packed, unpacked. If it is gone here and there is one there, that one speaks instead. */
+  readonly elsewhere?: readonly string[];
 }
 
 /**
@@ -74,6 +95,8 @@ export interface FileStream extends Readable {
 export interface DatabaseStream extends Readable {
   readonly shape: "database";
   readonly fleeting?: never;
+  readonly packed?: never;
+  readonly elsewhere?: never;
   /** How to read a database that looks like this; a sentence for people where nobody knows. */
   plan(schema: DatabaseSchema): DatabasePlan | { readonly unknown: string };
 }
@@ -96,6 +119,8 @@ export type Mark = Readonly<Record<string, string | number | null>>;
 export interface DatabasePlan {
   /** Every object there is: `object`, its id, and `revision`, which is another one whenever something of the object changed. Asked at first, and when `news` cannot tell. */
   readonly objects: Query;
+  /** What else is in it that nobody knows to read, in a sentence for people. */
+  readonly unread?: string;
   /** How to find what changed without asking about everything. */
   readonly news?: DatabaseNews;
   /** The records of an object that are new or changed since `saved` was saved: `row` names the record in the object, `position` orders them, `record` is its JSON. */
@@ -114,7 +139,7 @@ export interface DatabaseNews {
   /** `lost`: 1 if objects are gone that were there at the mark. */
   lost(since: Mark): Query;
   /** Changes of this object may not be told by `changed`, so it is always looked at: there is something unfinished in it. */
-  isOpen(saved: unknown): boolean;
+  isOpen(saved: unknown, now: Mark): boolean;
 }
 
 export interface SourceFile {

@@ -53,7 +53,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
     branch: agent.branch,
     model: [...new Set(agent.calls.map((c) => c.model).filter((m) => m !== ""))],
-    tools: { allowed: null, denied: null },
+    tools: agent.tools ?? { allowed: null, denied: null },
     background: agent.background ?? agent.statements.some((s) => s.state === "launched"),
     ...agent.verdict,
     link: linkOf(agent),

@@ -41,7 +41,7 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
   for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
     const totals = gathered.get(thread)?.totals ?? [];
     if (totals.length === 0) continue;
-    const calls = members.flatMap((agent) => agent.calls).sort(byTime);
+    const calls = members.flatMap((agent) => agent.calls.filter((call) => !call.outsideTotals)).sort(byTime);
     let placed = 0;
     const settlements = totals.map((total, i) => {
       const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
@@ -233,7 +233,10 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">,
   const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
   const tokens = tokensOf(shown[0]);
   if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
-  return { agent: trace.agent.key, call: { response: trace.record, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" } };
+  return {
+    agent: trace.agent.key,
+    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" },
+  };
 }
 
 /** Null where it is not known how long cache writes live: that decides what they cost. */

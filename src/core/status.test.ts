@@ -4,11 +4,11 @@ import type { Lifecycle, LifecycleState, ObservationOf } from "./observation.ts"
 import { decideStatus, type OwnStand, type ProcessView, type StatusQuestion } from "./status.ts";
 
 const MINUTE = 60_000;
-const ALIVE: ProcessView = { is: "alive", pid: 42, startedAt: 1_000, waitingFor: null };
+const ALIVE = { is: "alive", who: "pid 42", startedAt: 1_000, waitingFor: null } as const satisfies ProcessView;
 const GONE: ProcessView = { is: "gone", why: "its process (pid 42) is gone" };
 const UNKNOWN: ProcessView = { is: "unknown" };
 
-const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain });
+const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain, turn: null });
 
 function said(
   ...words: readonly { readonly state: LifecycleState; readonly at: number; readonly source?: Lifecycle["source"] }[]
@@ -34,6 +34,24 @@ function ask(more: Partial<StatusQuestion>) {
     ...more,
   });
 }
+
+describe("the word of one who is known to be wrong at times", () => {
+  const yielding = (state: LifecycleState, at: number) => said({ state, at }).map((one) => ({ ...one, yields: true as const }));
+
+  it.each(["answered", "failed", "interrupted"] as const)("gives way to the agent's own records: %s", (stands) => {
+    const alone = ask({ own: own(stands) });
+    expect(["completed", "errored", "shutdown"].map((state) => ask({ own: own(stands), statements: yielding(state as LifecycleState, 11_000) }))).toEqual([
+      alone,
+      alone,
+      alone,
+    ]);
+  });
+
+  it("counts where they leave it open, or are gone", () => {
+    expect(ask({ own: own("open"), statements: yielding("errored", 11_000) })).toMatchObject({ status: "errored", statusSource: "parent_rollout" });
+    expect(ask({ own: null, statements: yielding("completed", 11_000) })).toMatchObject({ status: "completed", statusSource: "parent_rollout" });
+  });
+});
 
 describe("an agent that ended", () => {
   it.each([
@@ -163,6 +181,40 @@ describe("an agent that began and did not end", () => {
 
   it("takes a clock that runs behind the records for no silence", () => {
     expect(ask({ now: 0 }).status).toBe("running");
+  });
+});
+
+describe("an agent whose turns its product writes down", () => {
+  const turn = (stands: OwnStand["stands"], at = 10_000): OwnStand => ({ ...own(stands, at), turn: `its turn ${stands}` });
+
+  it.each([
+    ["answered", "completed"],
+    ["failed", "errored"],
+    ["interrupted", "shutdown"],
+  ] as const)("%s is %s, whatever others were told before or after", (stands, status) => {
+    for (const at of [9_000, 10_500, 60_000])
+      for (const state of ["completed", "errored", "shutdown", "revived"] as const)
+        expect(ask({ own: turn(stands), statements: said({ state, at }) })).toEqual({
+          status,
+          statusSource: "child_rollout",
+          statusReason: `its turn ${stands}`,
+          activity: null,
+        });
+  });
+
+  it("is at work again as soon as its next turn began, though its parent heard of the last one's end a moment before", () => {
+    expect(ask({ own: turn("open", 10_000), statements: said({ state: "completed", at: 9_999 }), process: ALIVE })).toMatchObject({ status: "running" });
+  });
+
+  it("is as others say, where the turn never ended and they were told so since", () => {
+    expect(ask({ own: turn("open", 10_000), statements: said({ state: "completed", at: 10_001 }) })).toMatchObject({
+      status: "completed",
+      statusSource: "parent_rollout",
+    });
+  });
+
+  it("is shut down with its process, in its product's words", () => {
+    expect(ask({ own: turn("open"), process: GONE })).toMatchObject({ status: "shutdown", statusReason: "its turn open, and its process (pid 42) is gone" });
   });
 });
 

@@ -3,7 +3,7 @@ import type { LifecycleState, ObservationOf, Stand } from "./observation.ts";
 
 /** What is known of the operating-system process behind a thread, at this moment. */
 export type ProcessView =
-  | { readonly is: "alive"; readonly pid: number; readonly startedAt: number | null; readonly waitingFor: string | null }
+  | { readonly is: "alive"; readonly who: string; readonly startedAt: number | null; readonly waitingFor: string | null }
   | { readonly is: "gone"; readonly why: string }
   | { readonly is: "unknown" };
 
@@ -13,6 +13,8 @@ export interface OwnStand {
   readonly at: number | null;
   readonly stands: Stand;
   readonly certain: boolean;
+  /** In the product's words, where it is the product that says so. */
+  readonly turn: string | null;
 }
 
 export interface StatusQuestion {
@@ -39,7 +41,11 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
-  if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + GRACE_MS) {
+  if (end?.yields === true && q.own.stands !== "open") return byOwnRecords(q, q.own);
+  // Where the product writes down the agent's turns, these tell how it ended; others are asked only about a turn that never did.
+  if (q.own.turn !== null && q.own.stands !== "open") return byOwnRecords(q, q.own);
+  const grace = q.own.turn === null ? GRACE_MS : 0;
+  if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + grace) {
     // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.
     if (end.state === "completed" && q.own.stands === "failed")
       return verdict("errored", "child_rollout", `its last answer is an API error, although ${end.says}`);
@@ -52,6 +58,7 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
 function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
   switch (own.stands) {
     case "answered": {
+      if (own.turn !== null) return verdict("completed", "child_rollout", own.turn);
       const word = q.statements.find((s) => s.source === "protocol" && s.state === "completed");
       if (word !== undefined) return verdict("completed", "protocol", `its last answer is finished, and ${word.says}`);
       return own.certain
@@ -59,11 +66,11 @@ function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
         : verdict("completed", "inferred", "its last record is an answer; this version does not record whether it was finished");
     }
     case "failed":
-      return verdict("errored", "child_rollout", "its last answer is an API error");
+      return verdict("errored", "child_rollout", own.turn ?? "its last answer is an API error");
     case "interrupted":
-      return verdict("shutdown", "child_rollout", "it was interrupted by the user");
+      return verdict("shutdown", "child_rollout", own.turn ?? "it was interrupted by the user");
     case "open":
-      return unfinished(q, "its last answer is not finished");
+      return unfinished(q, own.turn ?? "its last answer is not finished");
     default:
       return own.stands satisfies never;
   }
@@ -79,10 +86,10 @@ function unfinished(q: StatusQuestion, why: string): StatusVerdict {
     case "gone":
       return verdict("shutdown", "inferred", `${why}, and ${q.process.why}`);
     case "alive": {
-      const { pid, startedAt } = q.process;
+      const { who, startedAt } = q.process;
       if (startedAt !== null && q.lastActivity !== null && startedAt > q.lastActivity + GRACE_MS)
-        return verdict("shutdown", "inferred", `${why}, and the process that ran it is gone: the present one (pid ${pid}) began later`);
-      return { status: "running", statusSource: "child_rollout", statusReason: `${why}, and its process (pid ${pid}) is alive`, activity: q.doing };
+        return verdict("shutdown", "inferred", `${why}, and the process that ran it is gone: the present one (${who}) began later`);
+      return { status: "running", statusSource: "child_rollout", statusReason: `${why}, and its process (${who}) is alive`, activity: q.doing };
     }
     case "unknown":
       return silence.stale

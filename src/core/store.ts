@@ -104,6 +104,8 @@ export interface AgentRow {
   /** The provider's own id of the thread it stands under, and of itself. */
   readonly sessionId: string;
   readonly agentId: string | null;
+  /** Its product's other name for it, below the thread. */
+  readonly path: string | null;
 }
 
 export interface Facts {
@@ -154,10 +156,14 @@ export interface Store {
   stale(): readonly AgentKey[];
   /** Threads that other processes may have told something since this was asked last; none where nobody else can write. */
   toldByOthers(): readonly AgentKey[];
+  /** How many facts to have at hand for whoever asks for them again; it changes nothing but the time that takes. */
+  keepFacts(count: number): void;
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
+  /** How often each of these threads was told something; 0 for those nobody spoke of. */
+  versions(threads: readonly AgentKey[]): Facts["versions"];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
   /**

@@ -3,7 +3,13 @@ import { describe, expect, it } from "vitest";
 import { formatUri, type KnownScheme, parseTarget, type Target } from "./uri.ts";
 
 const SCHEMES: readonly KnownScheme[] = [
-  { name: "toy", idForm: "a toy id is hexadecimal", isThreadId: (id) => /^[0-9a-f]+$/.test(id), isAgentId: (id) => /^[a-z0-9]+$/.test(id) },
+  {
+    name: "toy",
+    idForm: "a toy id is hexadecimal",
+    isThreadId: (id) => /^[0-9a-f]+$/.test(id),
+    isAgentId: (id) => /^[a-z0-9]+$/.test(id),
+    isAgentPath: (path) => /^\/top(?:\/[a-z]+)+$/.test(path),
+  },
   { name: "other", idForm: "an other id is a number", isThreadId: (id) => /^\d+$/.test(id), isAgentId: () => false },
 ];
 const parse = (input: string, existing: readonly string[] = []) => parseTarget(input, SCHEMES, (id) => existing.includes(id));
@@ -16,6 +22,11 @@ describe("what names a thread or an agent", () => {
     ["agents://toy/abc123", named("toy", "abc123")],
     ["agents://toy/abc123/worker", named("toy", "abc123", "worker")],
     ["toy://threads/abc123", named("toy", "abc123")],
+    ["toy://abc123/top/a/b", named("toy", "abc123", "/top/a/b")],
+    ["toy://abc123/top/a", named("toy", "abc123", "/top/a")],
+    ["toy://abc123/top", named("toy", "abc123", "top")],
+    ["toy://threads/abc123/top/a", named("toy", "abc123", "/top/a")],
+    ["toy://latest/top/a", { is: "latest", provider: "toy", agent: "/top/a" }],
     ["abc123", named(null, "abc123")],
     ["abc123/worker", named(null, "abc123", "worker")],
     ["123456", named(null, "123456")],

@@ -14,6 +14,8 @@ export interface KnownScheme {
   readonly idForm: string;
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
+  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  isAgentPath?(path: string): boolean;
 }
 
 /** What would end a part or be taken for something else, and what a terminal would obey: ids are other people's words. */
@@ -41,9 +43,9 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   if (/\p{Cc}/u.test(input)) return fault("control characters are not part of a URI");
   if (/\s/.test(input)) return fault("blanks are not part of a URI", "one URI at a time, without blanks");
   if (/[?#]/.test(input)) return fault("a URI has no query and no fragment");
-  const [scheme, path] = splitScheme(input);
+  const [scheme, rest] = splitScheme(input);
   const isAgents = scheme === "agents";
-  const parts = path.split("/");
+  const parts = rest.split("/");
   const provider = isAgents ? (parts.shift() ?? "") : scheme;
   if (provider !== null && provider !== "unassigned" && !schemes.some((s) => s.name === provider))
     return fault(
@@ -54,17 +56,20 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
   if (parts.length === 0 || parts.includes("")) return fault("a part is empty");
   if (parts.some((part) => part === "." || part === "..")) return fault("a URI is not a path: no . and ..");
-  if (parts.length > 2) return fault("more than two parts");
-  const [thread = "", agent = null] = parts.map(decode);
+  const able = schemes.filter((s) => provider === null || s.name === provider);
+  const [thread = "", ...below] = parts.map(decode);
+  const path = `/${below.join("/")}`;
+  const agentPath = below.length > 0 && able.some((s) => s.isAgentPath?.(path)) ? path : null;
+  if (parts.length > 2 && agentPath === null) return fault("more than two parts");
+  const agent = agentPath ?? below[0] ?? null;
   if (parts[0] === "latest") return { is: "latest", provider, agent };
   if (provider === "unassigned") return { is: "named", provider, thread, agent };
-  const able = schemes.filter((s) => provider === null || s.name === provider);
   const form = able.map((s) => s.idForm).join("; ");
   if (!exists(thread)) {
     if (!able.some((s) => s.isThreadId(thread))) return fault(`${quoted(thread)} cannot be a thread id`, form);
     if (thread.length < MIN_PREFIX) return fault(`a prefix needs ${MIN_PREFIX} characters or more`, form);
   }
-  if (agent !== null && !exists(agent) && !able.some((s) => s.isAgentId(agent))) return fault(`${quoted(agent)} cannot be an agent id`);
+  if (agent !== null && agentPath === null && !exists(agent) && !able.some((s) => s.isAgentId(agent))) return fault(`${quoted(agent)} cannot be an agent id`);
   return { is: "named", provider, thread, agent };
 }
 

@@ -81,7 +81,7 @@ function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly Linked
   const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => g.calls)]);
   const { settled } = thread;
   const last = settled?.settlements.at(-1);
-  const found = settled === null ? { reasons: [noTotal(thread)], differences: [] } : findingsOf(forest, thread, settled, price);
+  const found = settled === null ? { reasons: [noTotal(thread)], differences: [] } : findingsOf(forest, thread, settled, calls, price);
   return {
     schema: "retinue/verification@1",
     uri: thread.uri,
@@ -101,7 +101,7 @@ function verdictOf(settled: Settled | null, { reasons, differences }: Finding): 
   return reasons.some((reason) => reason.code !== "copied") ? "explained" : "agrees";
 }
 
-function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }: Settled, price: Price): Finding {
+function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }: Settled, calls: readonly ModelCall[], price: Price): Finding {
   const last = settlements.at(-1)?.total ?? null;
   const reasons = [
     ...copied(forest, thread),
@@ -116,6 +116,11 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
       "cut-off",
       settlements.flatMap((s) => s.cut),
       (n) => `${n} never finished, which the product leaves out`,
+    ),
+    ...without(
+      "own-behalf",
+      calls.filter((call) => call.outsideTotals),
+      (n) => `${n} on the product's own behalf, which it leaves out`,
     ),
     ...settlements.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
     ...without("since-last-total", since, (n) =>

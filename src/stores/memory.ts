@@ -1,6 +1,6 @@
 import { placeName } from "../core/findings.ts";
 import { type AgentKey, placeOf, threadOf } from "../core/ids.ts";
-import { crossKeys, type Observation } from "../core/observation.ts";
+import { crossKeys, type Observation, threadsIn } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
 import type { SpentRow } from "../core/stats.ts";
 import {
@@ -87,7 +87,7 @@ export class MemoryStore implements Store {
       const rows = new Set(batch.replaces ?? []);
       const places = new Set([...rows].map((row) => placeName(batch.after.path, 0, row)));
       const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
-      const touched = new Set([...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].map((o) => threadOf(o.speaker)));
+      const touched = new Set([...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn));
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...batch.observations],
@@ -113,6 +113,9 @@ export class MemoryStore implements Store {
     return [];
   }
 
+  /** All of them are at hand anyway. */
+  keepFacts(): void {}
+
   invalidate(): void {
     for (const thread of this.#threads.values()) thread.projected = 0;
   }
@@ -120,12 +123,13 @@ export class MemoryStore implements Store {
   related(threads: readonly AgentKey[]): readonly AgentKey[] {
     const holders = new Map<string, Set<AgentKey>>();
     const held = new Map<AgentKey, Set<string>>();
+    const hold = (key: string, thread: AgentKey) => {
+      holders.set(key, (holders.get(key) ?? new Set()).add(thread));
+      held.set(thread, (held.get(thread) ?? new Set()).add(key));
+    };
     for (const o of this.#all()) {
-      const thread = threadOf(o.speaker);
-      for (const key of [thread, ...crossKeys(o)]) {
-        holders.set(key, (holders.get(key) ?? new Set()).add(thread));
-        held.set(thread, (held.get(thread) ?? new Set()).add(key));
-      }
+      for (const thread of threadsIn(o)) hold(thread, thread);
+      for (const key of crossKeys(o)) hold(key, threadOf(o.speaker));
     }
     const found = new Set(threads);
     for (const thread of found) for (const key of held.get(thread) ?? []) for (const other of holders.get(key) ?? []) found.add(other);
@@ -136,14 +140,18 @@ export class MemoryStore implements Store {
     for (const file of this.#files.values()) yield* file.observations;
   }
 
+  versions(threads: readonly AgentKey[]): Facts["versions"] {
+    return new Map(threads.map((key) => [key, this.#threads.get(key)?.version ?? 0]));
+  }
+
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const wanted = new Set(threads);
-    const all = [...this.#files.values()].filter((f) => f.observations.some((o) => wanted.has(threadOf(o.speaker))));
+    const all = [...this.#files.values()].filter((f) => f.observations.some((o) => threadsIn(o).some((thread) => wanted.has(thread))));
     const files = all.filter((f) => under.includes(f.state.root));
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
       observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asItStands(o, f.state))),
-      versions: new Map(threads.map((key) => [key, this.#threads.get(key)?.version ?? 0])),
+      versions: this.versions(threads),
     };
   }
 
@@ -164,7 +172,7 @@ export class MemoryStore implements Store {
 
   #visible(under: readonly string[]): ThreadRow[] {
     const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
-    const threads = new Set(files.flatMap((f) => f.observations.map((o) => threadOf(o.speaker))));
+    const threads = new Set(files.flatMap((f) => f.observations.flatMap(threadsIn)));
     return [...this.#threads].filter(([key]) => threads.has(key)).map(([, row]) => row);
   }
 

@@ -1,5 +1,5 @@
 import { closeSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSchema, Query } from "../core/provider.ts";
 import { type FileStamp, MAX_RECORD, type ReadCounts, stampOf, WITHOUT_WAITING } from "./files.ts";
@@ -19,7 +19,16 @@ export const LOG_SUFFIX = "-wal";
 /** What distinguishes a database from what it was before: its file, and its log, where the newest changes stand first. */
 export function databaseStamp(path: string): FileStamp {
   const [main, log] = [stampOf(path), statOrNull(path + LOG_SUFFIX)];
-  return log === null ? main : { ...main, size: main.size + log.size, modifiedMs: Math.max(main.modifiedMs, log.mtimeMs) };
+  // A log is used again from its beginning, so its size may stay; either time must show.
+  return log === null ? main : { ...main, size: main.size + log.size, modifiedMs: main.modifiedMs + log.mtimeMs };
+}
+
+/** File systems give times in steps of a few milliseconds. */
+const CLOCK_TICK_MS = 20;
+
+/** It was written to just now: two writes may bear the same time, so that the stamp does not show whether another one followed. */
+export function isFresh(path: string): boolean {
+  return [path, path + LOG_SUFFIX].some((file) => Date.now() - (statOrNull(file)?.mtimeMs ?? 0) < CLOCK_TICK_MS);
 }
 
 /**
@@ -76,6 +85,8 @@ export class ProductDatabase {
   readonly #counts: ReadCounts;
   readonly #manner: Manner;
   readonly #stamp: string;
+  /** Thousands of objects are asked the same questions. */
+  readonly #statements = new Map<string, StatementSync>();
 
   constructor(sqlite: typeof import("node:sqlite"), path: string, counts: ReadCounts) {
     this.#path = path;
@@ -99,7 +110,7 @@ export class ProductDatabase {
 
   all({ sql, values }: Query): Row[] {
     this.#counts.queries += 1;
-    const rows = asking(this.#path, () => this.#db.prepare(sql).all(...values));
+    const rows = asking(this.#path, () => this.#prepared(sql).all(...values));
     this.#counts.rows += rows.length;
     return rows;
   }
@@ -113,7 +124,7 @@ export class ProductDatabase {
     const { sql, values } = query;
     const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${sql})`;
     this.#counts.queries += 1;
-    const rows = asking(this.#path, () => this.#db.prepare(limited).iterate(...values));
+    const rows = asking(this.#path, () => this.#prepared(limited).iterate(...values));
     for (let next = asking(this.#path, () => rows.next()); next.done !== true; next = asking(this.#path, () => rows.next())) {
       const { row, position, record, bytes } = next.value as Row;
       const content = record instanceof Uint8Array ? record : null;
@@ -140,6 +151,12 @@ export class ProductDatabase {
 
   close(): void {
     this.#db.close();
+  }
+
+  #prepared(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   #look(): string {

@@ -111,7 +111,7 @@ describe("lines of a file", () => {
     const long = "x".repeat(3 << 20);
     writeFileSync(path, `one\n${long}\ntwo\n${long}`);
     const lines: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, undefined, 1 << 20)) lines.push(...kept(some));
+    for await (const some of readLines(path, noReads(), () => true, undefined, { max: 1 << 20 })) lines.push(...kept(some));
     expect(lines.map((line) => (line.is === "line" ? decode(line.bytes) : line))).toEqual([
       "one",
       { is: "too-long", number: 2, length: long.length, end: long.length + 5 },
@@ -125,7 +125,7 @@ describe("lines of a file", () => {
     const path = join(folder, "file.jsonl");
     writeFileSync(path, "12345\n123456\n");
     const lines: Line[] = [];
-    for await (const some of readLines(path, noReads(), () => true, undefined, 5)) lines.push(...kept(some));
+    for await (const some of readLines(path, noReads(), () => true, undefined, { max: 5 })) lines.push(...kept(some));
     expect(lines.map((line) => line.is)).toEqual(["line", "too-long"]);
   });
 

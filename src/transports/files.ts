@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { type Packing, unpacked } from "./packed.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
 export interface ReadCounts {
@@ -32,8 +33,25 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   return unseen;
 }
 
+/** The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written. */
+export function foldersLike(path: string): readonly string[] {
+  if (!path.includes("*")) return [path];
+  const parent = dirname(path);
+  const [start = "", end = ""] = basename(path).split("*");
+  try {
+    const entries = readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const names = entries.map(({ name }) => name).filter((name) => name.startsWith(start) && name.slice(start.length).endsWith(end));
+    return names.length === 0 ? [path] : names.sort().map((name) => join(parent, name));
+  } catch {
+    // Not there, or not ours to look into.
+    return [path];
+  }
+}
+
 /** In a list of folders to walk. */
 export const ROOT_ITSELF = ".";
+/** The same, with everything below it. */
+export const WHOLE_ROOT = "";
 
 /** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
@@ -46,7 +64,7 @@ export interface FilesOfFolder {
 }
 
 /**
- * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it.
+ * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it; of the empty name, all of the root.
  * Links are not followed; what vanishes or may not be read on the way is told, not thrown. What is no file is told to `onOther`, folders included.
  */
 export async function* walk(
@@ -59,7 +77,7 @@ export async function* walk(
   for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
     const paths: string[] = [];
     for (const entry of entriesOf(join(root, folder), onError)) {
-      const path = folder === ROOT_ITSELF ? entry.name : `${folder}/${entry.name}`;
+      const path = folder === ROOT_ITSELF || folder === WHOLE_ROOT ? entry.name : `${folder}/${entry.name}`;
       if (entry.isFile()) {
         paths.push(path);
         continue;
@@ -151,6 +169,16 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   }
 }
 
+/** The same for one that may be gone by now. */
+export function readIfThere(path: string): Uint8Array | null {
+  try {
+    return readWhole(path, noReads());
+  } catch {
+    // Gone, half written, or not ours to read: then there is nothing to show of it.
+    return null;
+  }
+}
+
 export type Line =
   /** `ended` is false for a complete last line whose newline is missing. `offset` is where its bytes stand. */
   | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number; readonly offset: number; readonly end: number; readonly ended: boolean }
@@ -176,20 +204,21 @@ export const positionAfter = (line: Line): LinePosition => ({
  * The lines of a file, without their ends; `end` is where the next one begins.
  * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
  * However long a line is, no more than `max` bytes of it are held. The bytes of the lines are good until the next ones are asked for.
+ * Positions in a packed file are those of what is packed in it.
  */
 export async function* readLines(
   path: string,
   counts: ReadCounts,
   whole: (line: Uint8Array) => boolean,
   from: LinePosition = START,
-  max = MAX_RECORD,
+  { max = MAX_RECORD, packed }: { readonly max?: number; readonly packed?: Packing | undefined } = {},
 ): AsyncGenerator<readonly Line[]> {
   counts.files += 1;
   let rest: Buffer[] = [];
   let restLength = 0;
   let number = from.lines;
   let position = from.offset;
-  for await (const chunk of chunksOf(path, from.offset)) {
+  for await (const chunk of packed === undefined ? chunksOf(path, from.offset) : unpacked(path, from.offset)) {
     counts.bytes += chunk.length;
     const lines: Line[] = [];
     let start = 0;

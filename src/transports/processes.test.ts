@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, readlinkSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProcessMark } from "../core/observation.ts";
 import { processLiveness } from "./processes.ts";
 
@@ -78,5 +80,35 @@ describe("a process of another place", () => {
   it("is known here, if this is that place", () => {
     const here = isLinux ? `linux:00000000000000000000000000000000:${readlinkSync("/proc/self/ns/pid")}` : `${process.platform}:x`;
     expect(processLiveness(mark({ domain: here }))).toBe("alive");
+  });
+});
+
+describe("the process that has a file open", () => {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-holder-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const holder = (path: string) => processLiveness({ holds: path });
+  const open = async (name: string, flags: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, "");
+    const script = `require("node:fs").openSync(${JSON.stringify(path)}, "${flags}"); process.stdout.write("up"); setInterval(() => {}, 1000)`;
+    const other = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "ignore"] });
+    await once(other.stdout, "data");
+    return { path, other };
+  };
+
+  it("is found if it may write, and is gone when it is", async () => {
+    const { path, other } = await open("written", "r+");
+    expect(holder(path)).toEqual(isLinux ? { pid: other.pid, startedAt: expect.any(Number) } : "unknown");
+    const gone = once(other, "exit");
+    other.kill("SIGKILL");
+    await gone;
+    await expect.poll(() => holder(path), { timeout: 3_000 }).toBe(isLinux ? "gone" : "unknown");
+  });
+
+  it("is nobody if all they do is read, or if there is no such file", async () => {
+    const { path, other } = await open("read", "r");
+    expect(holder(path)).toBe(isLinux ? "gone" : "unknown");
+    expect(holder(join(folder, "missing"))).toBe(isLinux ? "gone" : "unknown");
+    other.kill("SIGKILL");
   });
 });

@@ -1,10 +1,18 @@
-import { readFileSync, readlinkSync } from "node:fs";
-import type { ProcessMark } from "../core/observation.ts";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
+import type { Holder, Liveness } from "../core/liveness.ts";
+import type { PidMark, ProcessMark } from "../core/observation.ts";
+import { lockLiveness } from "./locks.ts";
 
 const LINUX_TICKS_PER_SECOND = 100;
 
-/** Is the process there, and is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
-export function processLiveness(mark: ProcessMark): "alive" | "gone" | "unknown" {
+/** Is the process there that left the mark? */
+export function processLiveness(mark: ProcessMark): ReturnType<Liveness> {
+  if ("lock" in mark) return lockLiveness(mark.lock);
+  return "holds" in mark ? holderOf(mark.holds) : pidLiveness(mark);
+}
+
+/** Is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
+function pidLiveness(mark: PidMark): "alive" | "gone" | "unknown" {
   if (!isOurDomain(mark.domain)) return "unknown";
   // To a signal, 0 and below mean whole groups of processes.
   if (!Number.isInteger(mark.pid) || mark.pid <= 0) return "gone";
@@ -73,5 +81,54 @@ function ownMachine(): string | null {
   } catch {
     // Containers often have none.
     return null;
+  }
+}
+
+/** A look at all processes takes some milliseconds, and many threads ask at the same moment. */
+const HOLDER_MS = 500;
+const holders = new Map<string, { readonly at: number; readonly is: ReturnType<Liveness> }>();
+
+/** Which process has the file open to write to it. Readers, like ourselves, do not count. */
+function holderOf(path: string): ReturnType<Liveness> {
+  const known = holders.get(path);
+  if (known !== undefined && performance.now() - known.at < HOLDER_MS) return known.is;
+  const is = process.platform === "linux" ? linuxHolder(path) : "unknown";
+  holders.set(path, { at: performance.now(), is });
+  return is;
+}
+
+/** Of several the one that began first: it may be at work on anything that another one is. */
+function linuxHolder(path: string): ReturnType<Liveness> {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return "gone";
+  // What another user's processes have open is not shown to us.
+  const uid = process.getuid?.();
+  const isOurs = uid === 0 || file.uid === uid;
+  const real = realpathSync(path);
+  const found: Holder[] = [];
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid || !writes(name, real)) continue;
+    found.push({ pid: Number(name), startedAt: linuxBirth(Number(name))?.at ?? null });
+  }
+  const [oldest] = found.sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
+  return oldest ?? (isOurs ? "gone" : "unknown");
+}
+
+const ACCESS_MODE = 0o3;
+
+function writes(pid: string, path: string): boolean {
+  return attempt(() => readdirSync(`/proc/${pid}/fd`), []).some((fd) => {
+    if (attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`), "") !== path) return false;
+    const flags = /^flags:\s*([0-7]+)$/m.exec(attempt(() => readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8"), ""))?.[1];
+    return (Number.parseInt(flags ?? "0", 8) & ACCESS_MODE) !== 0;
+  });
+}
+
+function attempt<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch {
+    // It ended meanwhile, or is not ours to look into.
+    return otherwise;
   }
 }

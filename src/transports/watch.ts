@@ -43,7 +43,8 @@ export async function watchFolders(
     stop: async () => {
       isStopped = true;
       near.stop();
-      for (const subscription of subscriptions) await subscription.unsubscribe();
+      // A folder that is gone is not watched any more, and says so.
+      for (const subscription of subscriptions) await subscription.unsubscribe().catch(() => {});
     },
   };
 }

@@ -10,7 +10,7 @@ import { openTerminal } from "../../src/cli/terminal.ts";
 import type { AgentTree } from "../../src/core/agent.ts";
 import type { Provider } from "../../src/core/provider.ts";
 import { treeOf } from "../../src/core/record.ts";
-import type { RecordedThread } from "../fixtures.ts";
+import { homeEnv, type RecordedThread } from "../fixtures.ts";
 import { lost, remainsOf } from "./oracle.ts";
 
 export interface Look {
@@ -21,7 +21,7 @@ export interface Look {
 
 /** `data` is where retinue may keep what it likes; it must not be where records are. */
 export async function look(home: string, data: string, more: { readonly providers?: readonly Provider[] } = {}): Promise<Look> {
-  const env = { HOME: home, RETINUE_HOME: data };
+  const env = { ...homeEnv(home), RETINUE_HOME: data };
   const machine = await readMachine({ env, ...more });
   const shown = machine.forest.roots.map((key) => treeOf(machine.forest, key, () => null));
   const terminal = { width: 100, colors: openTerminal({ color: false, quiet: true }).colors };

@@ -68,13 +68,25 @@ function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   const taken = new Map<string, JunkRecord[]>();
   for (const source of sources) {
     for (const record of source.records) {
-      const value = JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
-      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")}`;
+      const value = jsonIn(record);
+      if (value === null) continue;
+      const inside = Object.values(value).map((part) => (typeof part === "object" && part !== null && "type" in part ? part.type : ""));
+      const shape = `${source.stream.shape} ${String(value.type)} ${Object.keys(value).sort().join(" ")} ${inside.join(" ")}`;
       const list = taken.get(shape) ?? [];
       if (list.length < 2) taken.set(shape, [...list, new JunkRecord(source, record)]);
     }
   }
   return [...taken.values()].flat();
+}
+
+/** Null for the few files that hold something else. */
+function jsonIn(record: Uint8Array): { type?: unknown } | null {
+  try {
+    return JSON.parse(new TextDecoder().decode(record)) as { type?: unknown };
+  } catch {
+    // It is junk already.
+    return null;
+  }
 }
 
 /** Walks down by the numbers given, as far as there is anything to walk into, and puts `to` there. */

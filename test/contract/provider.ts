@@ -12,7 +12,7 @@ import { link } from "../../src/core/link.ts";
 import type { Observation } from "../../src/core/observation.ts";
 import type { Findings, Provider } from "../../src/core/provider.ts";
 import { treeOf } from "../../src/core/record.ts";
-import { recordedHomes } from "../fixtures.ts";
+import { homeEnv, recordedHomes } from "../fixtures.ts";
 import { junkRecords } from "./junk.ts";
 import { type FixtureSource, fixtureSources, placeIn, readAll } from "./sources.ts";
 
@@ -105,7 +105,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
 
     it("takes a home without its product for an empty one", async () => {
       const home = tempHome();
-      const machine = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") }, providers: [provider] });
+      const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") }, providers: [provider] });
       expect(machine.problems).toEqual([]);
       expect([machine.forest.agents.size, machine.counts.files]).toEqual([0, 0]);
       expect(machine.roots.map((root) => root.exists)).not.toContain(true);
@@ -125,7 +125,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     it("reads a thread that was imported as it read it where it came from", async () => {
       for (const { name, home, threads } of recordedHomes(provider.name)) {
         const data = join(tempHome(), "data");
-        const there = await readMachine({ env: { HOME: home, RETINUE_HOME: data }, providers: [provider] });
+        const there = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: data }, providers: [provider] });
         const files = threads.flatMap(({ root }) => threadFile(there, provider, root) ?? []);
         const written = threads.filter(({ root }) =>
           there.forest.agents.get(threadKey(provider.name, root))?.files.some(({ path }) => isTranscript(there, path)),
@@ -150,7 +150,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
       mkdirSync(dirname(path), { recursive: true });
       const text = Buffer.concat(source.records.flatMap((record) => [record, Buffer.from("\n")]));
       writeFileSync(path, text.subarray(0, text.length - missing));
-      const machine = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "data") }, providers: [provider] });
+      const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: join(home, "data") }, providers: [provider] });
       return { path, problems: machine.problems.filter((p) => p.code !== "thread-missing"), agents: machine.forest.agents.size };
     }
   });

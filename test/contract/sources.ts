@@ -2,11 +2,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as sqlite from "node:sqlite";
+import { zstdDecompressSync } from "node:zlib";
 import { objectPath } from "../../src/app/discover.ts";
 import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
 import { ProductDatabase, type RecordRow } from "../../src/transports/database.ts";
-import { noReads } from "../../src/transports/files.ts";
-import { filesBelow } from "../fixtures.ts";
+import { foldersLike, noReads } from "../../src/transports/files.ts";
+import { filesBelow, homeEnv } from "../fixtures.ts";
 
 export interface FixtureSource {
   /** From the fixtures folder. */
@@ -23,12 +24,14 @@ const NEWLINE = 10;
 export function fixtureSources(provider: Provider, folder: string): FixtureSource[] {
   return filesBelow(folder).flatMap((name) => {
     const path = join(folder, name);
-    const [home] = /^.*?\/home[^/]*(?=\/)/.exec(name) ?? [];
-    const root = home === undefined ? undefined : provider.roots({}, join(folder, home)).find((dir) => path.startsWith(`${dir}/`));
+    const [, recording = "", inside = ""] = /^(.*?)\/(home[^/]*|tmp)\//.exec(name) ?? [];
+    const home = join(folder, recording, inside === "tmp" ? "home" : inside);
+    const roots = inside === "" ? [] : provider.roots(homeEnv(home), home).flatMap(foldersLike);
+    const root = roots.find((dir) => path.startsWith(`${dir}/`));
     const stream = root === undefined ? null : provider.stream(path.slice(root.length + 1));
     if (stream === null) return [];
     if (stream.shape === "database") return objectsIn(name, path, stream);
-    const bytes = readFileSync(path);
+    const bytes = stream.packed === undefined ? readFileSync(path) : zstdDecompressSync(readFileSync(path));
     return [{ name, stream, file: { path: name, bytes: bytes.length }, records: stream.shape === "document" ? [bytes] : [...linesOf(bytes)] }];
   });
 }

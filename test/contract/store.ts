@@ -17,7 +17,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       store.project({
         versions: store.facts(threads, UNDER).versions,
         roots: rows,
-        agents: rows.map((r) => ({ key: r.key, uri: r.record.uri, sessionId: r.key.slice(4), agentId: null })),
+        agents: rows.map((r) => ({ key: r.key, uri: r.record.uri, sessionId: r.key.slice(4), agentId: null, path: null })),
         spent: new Map(),
         problems: [],
       });
@@ -38,6 +38,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
       expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
       expect(store.facts([A], UNDER).observations).toEqual([fact]);
+      expect(store.versions([A, B])).toEqual(store.facts([A, B], UNDER).versions);
       expect(store.stale()).toEqual([A]);
     });
 
@@ -188,6 +189,42 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect([...store.related([C])].sort()).toEqual([A, B, C]);
     });
 
+    const below = (child: AgentKey, parent: AgentKey, place: string) =>
+      seen(child, place, { type: "parent-named", child, parent, rule: "r", source: "child_rollout", confidence: 1, says: "s" });
+
+    it("knows threads that only others name: lists each, finds it, and joins it with whoever names it", () => {
+      const [X, Y] = [threadKey("toy", "xxxxxxxx"), threadKey("toy", "yyyyyyyy")];
+      store.commit([batch(state("/root/a"), [below(A, X, "/root/a:1")]), batch(state("/root/b"), [below(B, Y, "/root/b:1")])]);
+      expect([...store.stale()].sort()).toEqual([A, B, X, Y]);
+      expect([...store.related([A])].sort()).toEqual([A, X]);
+      expect([...store.related([X])].sort()).toEqual([A, X]);
+      project([A, X], [root(X, 1)]);
+      project([B, Y], [root(Y, 2)]);
+      expect(store.stale()).toEqual([]);
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([Y, X]);
+      expect(store.roots({ under: ["/else"], limit: 9 })).toEqual([]);
+      expect(store.named("xxxx", UNDER).map((r) => r.key)).toEqual([X]);
+      // Its own records come later.
+      store.commit([batch(state("/root/x"), [said(X, "/root/x:1", "r1")])]);
+      expect(store.stale()).toContain(X);
+      project([A, X], [root(X, 3)]);
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => [r.key, r.lastActivity])).toEqual([
+        [X, 3],
+        [Y, 2],
+      ]);
+    });
+
+    it("joins a chain of threads that each name only the next, in whatever order they are told", () => {
+      const [root_, middle, leaf] = [A, B, C];
+      store.commit([batch(state("/root/c"), [below(leaf, middle, "/root/c:1")])]);
+      project([leaf, middle], [root(middle, 1)]);
+      store.commit([batch(state("/root/b"), [below(middle, root_, "/root/b:1")])]);
+      expect(store.stale()).toContain(middle);
+      expect([...store.related([leaf])].sort()).toEqual([A, B, C]);
+      project([A, B, C], [root(root_, 2)]);
+      expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([A]);
+    });
+
     it("stays stale for what was told while somebody worked it out", () => {
       const first = state("/root/a");
       store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
@@ -269,8 +306,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         versions: store.facts([A], UNDER).versions,
         roots: [],
         agents: [
-          { key: A, uri: "toy://aaaaaaaa", sessionId: "aaaaaaaa", agentId: null },
-          { key: child, uri: "toy://aaaaaaaa/Child%1", sessionId: "aaaaaaaa", agentId: "Child%1" },
+          { key: A, uri: "toy://aaaaaaaa", sessionId: "aaaaaaaa", agentId: null, path: null },
+          { key: child, uri: "toy://aaaaaaaa/Child%1", sessionId: "aaaaaaaa", agentId: "Child%1", path: "/root/child" },
         ],
         spent: new Map(),
         problems: [],

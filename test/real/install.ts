@@ -12,6 +12,8 @@ export interface Product {
   version: string;
   /** Where its program may lie below node_modules; the first that exists is taken. */
   programs: string[];
+  /** What is installed beside it, with versions. */
+  also?: string[];
 }
 
 const INSTALL_TIMEOUT_MS = 300_000;
@@ -22,12 +24,17 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
 
 /** The command that starts the product: a native program, or a script with the Node that runs this. */
 export async function install(product: Product): Promise<string[]> {
-  const folder = join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
+  const folder = folderOf(product);
   if (!existsSync(folder)) await installInto(folder, product);
   const program = product.programs.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
   if (!program) throw new Error(`${product.package}@${product.version} in ${folder} has none of ${product.programs.join(", ")}`);
   return /\.[cm]?js$/.test(program) ? [process.execPath, program] : [program];
 }
+
+const folderOf = (product: Pick<Product, "package" | "version">) => join(cacheFolder(), `${product.package.replaceAll("/", "+")}@${product.version}`);
+
+/** Where the packages of an installed product are. */
+export const installedAt = (product: Pick<Product, "package" | "version">) => join(folderOf(product), "node_modules");
 
 /** An installation that was cut off must not be taken for a whole one, so it is made elsewhere and moved into place. */
 async function installInto(folder: string, product: Product): Promise<void> {
@@ -35,8 +42,11 @@ async function installInto(folder: string, product: Product): Promise<void> {
   const unfinished = await mkdtemp(join(cacheFolder(), "unfinished-"));
   try {
     await writeFile(join(unfinished, "package.json"), '{ "private": true }\n');
-    const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
-    await promisify(execFile)("npm", ["install", `${product.package}@${product.version}`, ...flags], { cwd: unfinished, timeout: INSTALL_TIMEOUT_MS });
+    const flags = ["--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
+    await promisify(execFile)("npm", ["install", `${product.package}@${product.version}`, ...(product.also ?? []), ...flags], {
+      cwd: unfinished,
+      timeout: INSTALL_TIMEOUT_MS,
+    });
     await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
       // Somebody else was faster; theirs is as good.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;

@@ -16,25 +16,27 @@ const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export async function tree(thread: string, home: string): Promise<AgentRecord> {
-  const record = (await retinue(home, "tree", thread)) as AgentRecord;
+type Env = Record<string, string>;
+
+export async function tree(thread: string, home: string, env: Env = {}): Promise<AgentRecord> {
+  const record = (await retinue(home, env, "tree", thread)) as AgentRecord;
   if (record.schema !== "retinue/agent@1") throw new Error(`not an agent record: ${JSON.stringify(record).slice(0, 200)}`);
   return record;
 }
 
 /** The ids of all threads there are. */
-export async function threads(home: string): Promise<string[]> {
-  return ((await retinue(home, "ls")) as AgentRecord[]).map(({ sessionId }) => sessionId);
+export async function threads(home: string, env: Env = {}): Promise<string[]> {
+  return ((await retinue(home, env, "ls")) as AgentRecord[]).map(({ sessionId }) => sessionId);
 }
 
 /** What our own command says of the product's totals, thread by thread. It fails where they differ for no known reason. */
 export async function verdicts(home: string): Promise<Map<string, string>> {
-  const found = (await retinue(home, "verify")) as { uri: string; verdict: string }[];
+  const found = (await retinue(home, {}, "verify")) as { uri: string; verdict: string }[];
   return new Map(found.map(({ uri, verdict }) => [uri.slice(uri.indexOf("://") + 3), verdict]));
 }
 
-async function retinue(home: string, ...args: string[]): Promise<unknown> {
-  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "retinue-data") };
+async function retinue(home: string, more: Env, ...args: string[]): Promise<unknown> {
+  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "../tmp"), RETINUE_HOME: join(home, "retinue-data"), ...more };
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--json"], { env, timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES });
   return JSON.parse(stdout);
 }

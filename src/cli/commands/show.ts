@@ -1,25 +1,34 @@
+import { asEntry, branchTo, entriesOf } from "../../app/entries.ts";
 import { readEvents } from "../../app/events.ts";
+import { Failure } from "../../app/failure.ts";
 import { explain } from "../../app/why.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
-import type { Context } from "../context.ts";
+import type { Context, Sought } from "../context.ts";
 import { printable } from "../render/format.ts";
-import { frontmatter, headOf } from "../render/frontmatter.ts";
-import { agentMarkdown, threadMarkdown } from "../render/markdown.ts";
+import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
+import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";
 
 export interface ShowOptions {
   readonly head?: boolean;
   readonly full?: boolean;
 }
 
-/** `retinue <uri>`: a thread's timeline, or one agent seen from both sides. */
+/** `retinue <uri>`: a thread's timeline, one agent seen from both sides, or an entry of a thread. */
 export async function show(context: Context, uri: string, options: ShowOptions): Promise<void> {
-  const { library, forest, agents } = await context.find(uri);
+  const found = await context.find(uri).catch(async (error: unknown) => {
+    if (!(error instanceof Failure) || error.code !== "not_found" || !(await showEntry(context, uri, options))) throw error;
+    return null;
+  });
+  if (found !== null) await showAgent(context, found, options);
+}
+
+async function showAgent(context: Context, { library, forest, agents }: Sought<readonly [string]>, options: ShowOptions): Promise<void> {
   const [agent] = agents;
   const { out } = context.terminal;
   if (options.head === true) {
     // A head holds no costs, so that no price has to be looked up.
     const tree = treeOf(forest, agent.key, () => null);
-    const head = headOf(tree, { subagents: true });
+    const head = headOf(tree, { subagents: true, entries: await entriesOf(library, agent) });
     return out(context.json ? JSON.stringify(head, null, 2) : printable(await frontmatter(head)));
   }
   const tree = context.treeOf(forest, agent.key);
@@ -27,5 +36,32 @@ export async function show(context: Context, uri: string, options: ShowOptions):
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
   const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
-  out(printable(`${await frontmatter(headOf(tree, { subagents: false }))}\n\n${body}`));
+  out(printable(`${await frontmatter(headOf(tree, { subagents: false, entries: null }))}\n\n${body}`));
+}
+
+/** False where the words name no entry either. */
+async function showEntry(context: Context, uri: string, options: ShowOptions): Promise<boolean> {
+  const named = asEntry(uri);
+  if (named === null) return false;
+  const { library, forest, agents } = await context.find(named.thread);
+  const [thread] = agents;
+  const entries = (await entriesOf(library, thread)) ?? [];
+  const entry = entries.find(({ id }) => id === named.entry);
+  if (entry === undefined) return false;
+  const head = entryHead(
+    treeOf(forest, thread.key, () => null),
+    entry,
+  );
+  const { out } = context.terminal;
+  if (options.head === true) out(context.json ? JSON.stringify(head, null, 2) : printable(await frontmatter(head)));
+  else {
+    const branch = branchTo(entries, entry);
+    const places = new Set(branch.map(({ path, line }) => `${path}:${line}`));
+    const events = (await readEvents(library, forest, [thread.key])).filter(
+      ({ ref }) => ref !== null && "line" in ref && places.has(`${ref.path}:${ref.line}`),
+    );
+    if (context.json) out(JSON.stringify({ ...head, events }, null, 2));
+    else out(printable(`${await frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`));
+  }
+  return true;
 }

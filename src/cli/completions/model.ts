@@ -31,6 +31,7 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   uri: "uri",
   child: "uri",
   parent: "uri",
+  address: "nothing",
   time: "nothing",
   n: "nothing",
   words: "nothing",

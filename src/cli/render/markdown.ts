@@ -37,6 +37,14 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
   ].join("\n");
 }
 
+/** A thread as it stood at one of its entries: the way that leads there, without the branches beside it. */
+export function entryMarkdown(entries: number, events: readonly AgentEvent[], full: boolean): string {
+  const told = entriesOf(events, full);
+  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", told.join("\n\n") || "_Nothing was said in it._"].join("\n");
+}
+/** Some products keep every message in a file of its own. */
+const SHOWN_RECORDS = 5;
+
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
@@ -46,6 +54,7 @@ function summary(tree: AgentTree): string[] {
     ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${oneLine(tree.statusReason)}`),
     ...line("Activity", tree.activity),
     ...line("Task", tree.description === null ? null : oneLine(tree.description)),
+    ...line("Name", tree.name),
     ...line("Type", tree.type),
     ...line("Model", tree.model.join(", ")),
     ...line("Parent", tree.parent),
@@ -54,8 +63,10 @@ function summary(tree: AgentTree): string[] {
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
+    ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
     ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),
-    ...tree.records.map((r) => `- Transcript: \`${r.path}\``),
+    ...tree.records.slice(0, SHOWN_RECORDS).map((r) => `- Transcript: \`${r.path}\``),
+    ...(tree.records.length > SHOWN_RECORDS ? [`- and ${tree.records.length - SHOWN_RECORDS} more files`] : []),
   ];
 }
 

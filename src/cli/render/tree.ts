@@ -133,7 +133,8 @@ export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${
 
 /** What an agent is about, in one line. */
 export function labelOf(agent: AgentRecord, cells = 60): string {
-  const words = agent.title ?? agent.description ?? agent.name ?? agent.prompt;
+  const asked = agent.name !== null && agent.prompt !== null ? `${agent.name}: ${agent.prompt}` : (agent.name ?? agent.prompt);
+  const words = agent.title ?? agent.description ?? asked;
   return words === null ? "(no prompt known)" : clip(oneLine(words), cells);
 }
 

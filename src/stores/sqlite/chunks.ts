@@ -7,16 +7,18 @@ import type { Statements } from "./statements.ts";
 /** A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed together. Large ones stay as they are. */
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 32 << 10;
+/** What was just read is linked next, and then mostly left alone. */
+const FEW_FACTS = 4_000;
 /** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
 export class Chunks {
   readonly #sql: Statements;
   readonly #unpacked = new Map<number, readonly Observation[]>();
   #unpackedFacts = 0;
-  readonly #keep: number;
+  /** So many facts stay unpacked. */
+  keep = FEW_FACTS;
 
-  constructor(sql: Statements, keep: number) {
+  constructor(sql: Statements) {
     this.#sql = sql;
-    this.#keep = keep;
   }
 
   forget(): void {
@@ -77,7 +79,7 @@ export class Chunks {
     this.#unpacked.set(id, facts);
     this.#unpackedFacts += facts.length;
     for (const oldest of this.#unpacked.keys()) {
-      if (this.#unpackedFacts <= this.#keep || oldest === id) break;
+      if (this.#unpackedFacts <= this.keep || oldest === id) break;
       this.#drop(oldest);
     }
   }

@@ -187,4 +187,5 @@ export const MIGRATIONS: readonly string[] = [
      last_day TEXT,
      rows BLOB NOT NULL
    ) STRICT;`,
+  `ALTER TABLE agent ADD COLUMN path TEXT;`,
 ];

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
 import { placeName } from "../../core/findings.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, type Observation } from "../../core/observation.ts";
+import { crossKeys, type Observation, threadsIn } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
 import type {
@@ -37,18 +37,15 @@ import { Texts } from "./texts.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
-/** Facts kept unpacked: a few running threads' worth, some tens of megabytes. */
-const KEPT_FACTS = 50_000;
-
 /** `reader` names what the facts were read by: facts of another one are thrown away. */
-export async function openSqliteStore(path: string, reader: string, keptFacts = KEPT_FACTS): Promise<Store> {
+export async function openSqliteStore(path: string, reader: string): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
     db.exec(
-      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY",
     );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
@@ -56,7 +53,7 @@ export async function openSqliteStore(path: string, reader: string, keptFacts = 
     db.close();
     throw error;
   }
-  return new SqliteStore(db, keptFacts);
+  return new SqliteStore(db);
 }
 
 class SqliteStore implements Store {
@@ -68,11 +65,11 @@ class SqliteStore implements Store {
   readonly #texts: Texts;
   #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
 
-  constructor(db: DatabaseSync, keptFacts: number) {
+  constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = statementsOf(db);
     this.#files = new Files(this.#sql);
-    this.#chunks = new Chunks(this.#sql, keptFacts);
+    this.#chunks = new Chunks(this.#sql);
     this.#joins = new Joins(this.#sql);
     this.#texts = new Texts(this.#sql, OWNER);
   }
@@ -206,6 +203,10 @@ class SqliteStore implements Store {
     return before === null ? [] : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
   }
 
+  keepFacts(count: number): void {
+    this.#chunks.keep = count;
+  }
+
   invalidate(): void {
     this.#write(() => this.#sql("UPDATE thread SET projected = 0 WHERE owner = ?").run(OWNER));
   }
@@ -218,6 +219,11 @@ class SqliteStore implements Store {
       for (const other of this.#joins.around(Number(id))) found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
     }
     return [...found];
+  }
+
+  versions(threads: readonly AgentKey[]): Facts["versions"] {
+    const versionOf = (key: AgentKey) => Number(this.#sql("SELECT version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.version ?? 0);
+    return new Map(threads.map((key) => [key, versionOf(key)]));
   }
 
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
@@ -249,6 +255,12 @@ class SqliteStore implements Store {
     return { observations, versions, scattered: roots.size > 1 };
   }
 
+  /** Of a thread that something names; one that only a person's link names gets a row of its own. */
+  #threadId(key: AgentKey): number {
+    const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
+    return Number(known?.id ?? this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key).lastInsertRowid);
+  }
+
   project(...projections: readonly Projection[]): readonly boolean[] {
     return this.#write(() => projections.map((projection) => this.#project(projection)));
   }
@@ -258,8 +270,7 @@ class SqliteStore implements Store {
       Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
     if ([...versions].some(isOlder)) return false;
     const ids = new Map<AgentKey, number>();
-    const idOf = (key: AgentKey) =>
-      ids.get(threadOf(key)) ?? Number(this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, threadOf(key))?.id ?? -1);
+    const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
     for (const [key, version] of versions) {
       const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
       if (row === undefined) continue;
@@ -278,7 +289,14 @@ class SqliteStore implements Store {
         packJson(r.record),
       );
     for (const a of agents)
-      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id) VALUES (?, ?, ?, ?, ?)").run(idOf(a.key), a.key, a.uri, a.sessionId, a.agentId);
+      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
+        idOf(a.key),
+        a.key,
+        a.uri,
+        a.sessionId,
+        a.agentId,
+        a.path,
+      );
     for (const [root, rows] of spent) {
       const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
       if (rows.length > 0) this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, packJson(rows));
@@ -318,10 +336,16 @@ class SqliteStore implements Store {
   named(id: string, under: readonly string[]): readonly AgentRow[] {
     // A range on the index instead of LIKE, whose wildcards may be part of an id.
     const within = (column: string) =>
-      `SELECT key, uri, session_id, agent_id FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
+      `SELECT key, uri, session_id, agent_id, path FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
     return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
       .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
-      .map((row) => ({ key: row.key as AgentKey, uri: row.uri as string, sessionId: row.session_id as string, agentId: row.agent_id as string | null }));
+      .map((row) => ({
+        key: row.key as AgentKey,
+        uri: row.uri as string,
+        sessionId: row.session_id as string,
+        agentId: row.agent_id as string | null,
+        path: row.path as string | null,
+      }));
   }
 
   problems(examples: number): readonly ProblemCount[] {
@@ -352,10 +376,9 @@ class SqliteStore implements Store {
 function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
   const keys = new Map<AgentKey, string[]>();
   for (const o of observations) {
-    const thread = threadOf(o.speaker);
-    const list = keys.get(thread) ?? [];
-    keys.set(thread, list);
-    for (const key of crossKeys(o)) list.push(key);
+    // Threads that are only named are known by it as well.
+    for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
+    keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
   }
   return keys;
 }

@@ -1,0 +1,55 @@
+import { partsOf } from "../core/ids.ts";
+import type { LinkedAgent } from "../core/link.ts";
+import type { Entry, Provider } from "../core/provider.ts";
+import { formatUri, parseTarget } from "../core/uri.ts";
+import { PROVIDERS } from "../providers/index.ts";
+import { noReads, readLines } from "../transports/files.ts";
+import type { Library } from "./library.ts";
+import { isWholeJson } from "./sync.ts";
+
+/** An entry of a thread, and where it stands. */
+export interface ThreadEntry extends Entry {
+  readonly uri: string;
+  /** Nothing follows it. */
+  readonly isLeaf: boolean;
+  readonly path: string;
+  readonly line: number;
+}
+
+const providerOf = ({ key }: LinkedAgent): Provider | undefined => PROVIDERS.find((provider) => provider.name === partsOf(key).provider);
+
+/** The entries of a thread in the order they were written; null for products whose threads have none. */
+export async function entriesOf(library: Library, agent: LinkedAgent): Promise<readonly ThreadEntry[] | null> {
+  const provider = providerOf(agent);
+  if (provider?.entry === undefined || agent.agentId !== null) return null;
+  const entries = new Map<string, Omit<ThreadEntry, "isLeaf">>();
+  for (const { path } of agent.files) {
+    if (library.source(path)?.stream.shape !== "lines") continue;
+    for await (const lines of readLines(path, noReads(), isWholeJson)) {
+      for (const line of lines) {
+        const entry = line.is === "line" ? provider.entry(line.bytes) : null;
+        // The same session may be in several roots, here and imported.
+        if (entry === null || entries.has(entry.id)) continue;
+        entries.set(entry.id, { ...entry, uri: formatUri(provider.name, agent.sessionId, entry.id), path, line: line.number });
+      }
+    }
+  }
+  const followed = new Set([...entries.values()].map((entry) => entry.parent));
+  return [...entries.values()].map((entry) => ({ ...entry, isLeaf: !followed.has(entry.id) }));
+}
+
+/** The thread and the entry that the words name, where they could name one. */
+export function asEntry(input: string): { readonly thread: string; readonly entry: string } | null {
+  const target = parseTarget(input, PROVIDERS, () => true);
+  if ("wrong" in target || target.agent === null || target.provider === "unassigned") return null;
+  const thread = target.is === "latest" ? "latest" : target.thread;
+  return { thread: target.provider === null ? thread : `${target.provider}://${thread}`, entry: target.agent };
+}
+
+/** The entry and everything before it, oldest first. */
+export function branchTo(entries: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
+  const byId = new Map(entries.map((one) => [one.id, one]));
+  const branch = new Set<ThreadEntry>();
+  for (let at: ThreadEntry | undefined = entry; at !== undefined && !branch.has(at); at = byId.get(at.parent ?? "")) branch.add(at);
+  return [...branch].reverse();
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { readJsonLine } from "./lines.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const read = (text: string, line = 3) => readJsonLine(bytes(text), "f", line, /\{"id":/g);
+
+describe("a line", () => {
+  it("is what it says", () => {
+    expect(read('{"id":1}')).toEqual({ value: { id: 1 }, isRead: true, problems: [] });
+  });
+
+  it("behind one that was cut off is read, and the loss is told", () => {
+    const found = read('{"id":1,"text":"abc{"id":2,"inner":{"id":3}}');
+    expect(found.value).toEqual({ id: 2, inner: { id: 3 } });
+    expect(found.problems.map(({ code, where }) => [code, where])).toEqual([["line-not-json", "f:3"]]);
+  });
+
+  it("of junk is told, and nothing else", () => {
+    expect(read("<html>")).toMatchObject({ isRead: false, problems: [{ code: "line-not-json" }] });
+  });
+
+  it("with bytes that are no text is read with marks", () => {
+    const found = readJsonLine(Uint8Array.from([...bytes('{"id":"'), 0xff, ...bytes('"}')]), "f", 1, /\{"id":/g);
+    expect(found).toMatchObject({ value: { id: "\ufffd" }, problems: [{ code: "text-not-utf8" }] });
+  });
+});
+
+describe("a document", () => {
+  it("that was cut off is read up to there, and the loss is told", () => {
+    const found = read('{"sessionId":"s","messages":[{"id":1,"text":"a, b"},{"id":2,"te', 0);
+    expect(found.value).toEqual({ sessionId: "s", messages: [{ id: 1, text: "a, b" }, { id: 2 }] });
+    expect(found.problems.map(({ code }) => code)).toEqual(["line-not-json"]);
+  });
+
+  it("of which nothing is complete says nothing", () => {
+    expect(read('{"sess', 0).isRead).toBe(false);
+  });
+});

@@ -1,0 +1,256 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asList, asObject, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import type { Lifecycle } from "../../core/observation.ts";
+import * as key from "./keys.ts";
+import { type Mail, notificationsIn } from "./mail.ts";
+import { argumentsOf, itemOf, type Row, readable } from "./rows.ts";
+import { type AgentState, stateIn } from "./status.ts";
+
+interface Memory {
+  /** Calls of sub-agent tools that have no result yet, by their id. */
+  readonly open: readonly (readonly [string, OpenCall])[];
+  readonly spawns: readonly string[];
+  /** What is known of the agent behind a path: its thread, else the call that asked for it. */
+  readonly paths: readonly (readonly [string, Child])[];
+  readonly told: readonly string[];
+}
+
+interface OpenCall {
+  readonly tool: string;
+  readonly target: string | null;
+}
+
+interface Asked {
+  readonly prompt?: string | null;
+  readonly type?: string | null;
+  readonly task?: string | null;
+}
+
+type Child = { readonly thread: string } | { readonly call: string };
+
+const TOOLS = new Set(["spawn_agent", "wait", "wait_agent", "send_input", "close_agent", "resume_agent", "followup_task", "assign_task", "interrupt_agent"]);
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const asThread = (value: unknown): string | null => {
+  const id = asWords(value);
+  return id !== null && UUID.test(id) ? id.toLowerCase() : null;
+};
+
+/** One call of a sub-agent tool as the product itself notes it down, under all the names that versions have for it. */
+interface Noted {
+  readonly tool: string;
+  readonly call: string;
+  readonly receivers: readonly { readonly thread: string; readonly role: string | null; readonly state: unknown }[];
+  readonly prompt: string | null;
+}
+
+/** What a thread's records say of its children: whom it asked for, who they are, how they ended. */
+export class Collab {
+  readonly #thread: string;
+  readonly #open: Map<string, OpenCall>;
+  readonly #spawns: Set<string>;
+  readonly #paths: Map<string, Child>;
+  /** Calls whose outcome the product has noted down already. */
+  readonly #told: Set<string>;
+
+  constructor(thread: string, saved?: unknown) {
+    const memory = saved as Memory | undefined;
+    this.#thread = thread;
+    this.#open = new Map(memory?.open);
+    this.#spawns = new Set(memory?.spawns);
+    this.#paths = new Map(memory?.paths);
+    this.#told = new Set(memory?.told);
+  }
+
+  save = (): Memory => ({ open: [...this.#open], spawns: [...this.#spawns], paths: [...this.#paths], told: [...this.#told] });
+
+  /** The model asks; `path` is the asking agent's own. Tools of other people's servers may have the same names. */
+  called(out: FindingsOf, payload: JsonObject, path: string): void {
+    const [name, id, namespace] = [asWords(payload.name), asWords(payload.call_id), asWords(payload.namespace)];
+    if (name === null || id === null || !TOOLS.has(name) || namespace?.startsWith("mcp__")) return;
+    const input = asObject(argumentsOf(payload.arguments));
+    this.#open.set(id, { tool: name, target: asThread(input?.target) ?? asThread(input?.id) });
+    if (name === "spawn_agent") this.#spawn(out, id, { prompt: promptIn(input), type: asWords(input?.agent_type), task: asWords(input?.task_name) }, path);
+  }
+
+  #spawn(out: FindingsOf, id: string, { prompt, type, task }: Asked = {}, path = "") {
+    this.#spawns.add(id);
+    const offers = [
+      ...(task == null ? [] : [key.pathMatch(this.#thread, `${path}/${task}`)]),
+      ...(prompt == null ? [] : [key.promptMatch(this.#thread, prompt)]),
+    ];
+    out.add({
+      type: "spawn-called",
+      call: key.call(this.#thread, id),
+      tool: "spawn_agent",
+      makes: "one",
+      prompt: prompt ?? null,
+      agentType: type ?? null,
+      description: null,
+      name: task ?? null,
+      offers,
+    });
+  }
+
+  /** The tool answers. Its answer is the only word of the outcome in files up to 0.143. */
+  answered(out: FindingsOf, id: string, text: string): void {
+    const open = this.#open.get(id);
+    if (open === undefined) return;
+    this.#open.delete(id);
+    const json = asObject(parseJson(text)?.value);
+    if (open.tool === "spawn_agent") this.#spawned(out, id, json);
+    else if (this.#told.delete(id)) return;
+    else if (open.tool === "wait" || open.tool === "wait_agent")
+      for (const [thread, status] of Object.entries(asObject(json?.status) ?? {})) this.#state(out, asThread(thread), stateIn(status), "waited for it");
+    else if (open.tool === "close_agent" && json !== null) this.#closed(out, open.target);
+    else if ((open.tool === "resume_agent" || open.tool === "send_input") && json !== null) this.#revived(out, open.target, open.tool);
+  }
+
+  #spawned(out: FindingsOf, id: string, json: JsonObject | null) {
+    const [thread, path] = [asThread(json?.agent_id), asWords(json?.task_name)];
+    if (thread !== null) return this.#made(out, id, thread, "spawn_agent output", `the result of spawn_agent ${id} names thread ${thread}`);
+    if (path !== null) {
+      if (!this.#paths.has(path)) this.#paths.set(path, { call: id });
+      return out.add({ type: "call-offers", call: key.call(this.#thread, id), match: key.pathMatch(this.#thread, path) });
+    }
+    // Too deep, too many, no such tool: some sentence instead of an agent.
+    out.add({ type: "call-refused", call: key.call(this.#thread, id) });
+  }
+
+  #made(out: FindingsOf, id: string, thread: string, rule: string, says: string) {
+    out.add({ type: "call-spawned", call: key.call(this.#thread, id), child: key.thread(thread), rule, source: "parent_rollout", says });
+  }
+
+  /** The product notes down itself what a sub-agent tool did; for calls inside of JavaScript (code mode) that is all there is. */
+  noted(out: FindingsOf, row: Row): void {
+    const noted = notedIn(row);
+    if (noted !== null) this.#note(out, noted);
+    const activity = activityIn(row);
+    if (activity !== null) this.#activity(out, activity);
+  }
+
+  #note(out: FindingsOf, { tool, call, receivers, prompt }: Noted) {
+    this.#told.add(call);
+    for (const { thread, role, state } of receivers) {
+      if (tool === "spawn_agent") {
+        if (!this.#spawns.has(call)) this.#spawn(out, call, { prompt, type: role });
+        this.#made(out, call, thread, "CollabAgentToolCall", `the record of spawn_agent ${call} names thread ${thread}`);
+      } else if (tool === "wait") this.#state(out, thread, stateIn(state), "waited for it");
+      else if (tool === "close_agent") this.#closed(out, thread);
+      else this.#revived(out, thread, tool);
+    }
+  }
+
+  #activity(out: FindingsOf, { id, kind, thread, path }: Activity) {
+    if (path !== null) this.#paths.set(path, { thread });
+    const whose = path ?? `thread ${thread}`;
+    switch (kind) {
+      case "started":
+        if (id === null) return;
+        if (!this.#spawns.has(id)) this.#spawn(out, id);
+        return this.#made(out, id, thread, "SubAgentActivity", `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`);
+      case "interrupted":
+        return this.#say(out, key.thread(thread), { state: "shutdown", result: null }, "its parent interrupted it");
+      case "completed":
+        return this.#say(out, key.thread(thread), { state: "completed", result: null }, "its parent's records say that its turn completed");
+    }
+  }
+
+  /** What a child wrote to this thread, or the product about it. */
+  told(out: FindingsOf, mail: Mail): void {
+    if (mail.is !== "result" || mail.text === null) return;
+    if (notificationsIn(mail.text).length > 0) {
+      this.notified(out, mail.text);
+      return;
+    }
+    const state: AgentState = mail.text.startsWith("Agent errored: ")
+      ? { state: "errored", result: mail.text.slice("Agent errored: ".length) }
+      : { state: "completed", result: mail.text };
+    this.#state(out, mail.author, state, "got its final answer");
+  }
+
+  notified(out: FindingsOf, text: string): void {
+    for (const { agent, status } of notificationsIn(text)) this.#state(out, asThread(agent) ?? agent, stateIn(status), "was notified");
+  }
+
+  /** `agent` is a thread or a path. */
+  #state(out: FindingsOf, agent: string | null, state: AgentState | null, how: string) {
+    const child = agent === null ? undefined : agent.startsWith("/") ? this.#paths.get(agent) : { thread: agent };
+    if (child === undefined || state === null) return;
+    const of = "thread" in child ? key.thread(child.thread) : { call: key.call(this.#thread, child.call) };
+    this.#say(out, of, state, `its parent ${how}: ${WORDS[state.state]}`);
+  }
+
+  #closed(out: FindingsOf, thread: string | null) {
+    if (thread !== null) this.#say(out, key.thread(thread), { state: "shutdown", result: null }, "its parent closed it");
+  }
+
+  #revived(out: FindingsOf, thread: string | null, tool: string) {
+    if (thread !== null) this.#say(out, key.thread(thread), { state: "revived", result: null }, `its parent went on with it (${tool})`);
+  }
+
+  #say(out: FindingsOf, of: AgentKey | Exclude<Lifecycle["of"], AgentKey>, { state, result }: AgentState, says: string) {
+    out.add({ type: "lifecycle", of, state, source: "parent_rollout", says, result });
+  }
+}
+
+const WORDS: Readonly<Record<AgentState["state"], string>> = {
+  launched: "it began",
+  revived: "it goes on",
+  completed: "it completed",
+  errored: "it failed",
+  shutdown: "it was shut down",
+};
+
+/** v1 takes a message or a list of items; v2 encrypts it. */
+function promptIn(input: JsonObject | null): string | null {
+  const items = asList(input?.items).flatMap((item) => asWords(asObject(item)?.text) ?? []);
+  return readable(input?.message) ?? (items.length > 0 ? items.join("\n") : null);
+}
+
+const EVENT_TOOLS: Readonly<Record<string, string>> = {
+  "event_msg/collab_agent_spawn_end": "spawn_agent",
+  "event_msg/collab_waiting_end": "wait",
+  "event_msg/collab_close_end": "close_agent",
+  "event_msg/collab_resume_end": "resume_agent",
+  "event_msg/collab_agent_interaction_end": "send_input",
+};
+
+/** `CollabAgentToolCall` in paginated files; the `collab_…_end` events that 0.102 to 0.136 kept for the app. */
+function notedIn(row: Row): Noted | null {
+  const item = itemOf(row);
+  if (item?.type === "CollabAgentToolCall" && item.id !== null) {
+    const roles = new Map(asList(item.json.receiver_agents).map((a) => [asThread(asObject(a)?.thread_id), asWords(asObject(a)?.agent_role)] as const));
+    const states = asObject(item.json.agents_states) ?? {};
+    const threads = asList(item.json.receiver_thread_ids).flatMap((id) => asThread(id) ?? []);
+    const receivers = threads.map((thread) => ({ thread, role: roles.get(thread) ?? null, state: states[thread] }));
+    return { tool: asWords(item.json.tool) ?? "", call: item.id, receivers, prompt: readable(item.json.prompt) };
+  }
+  const [tool, call] = [EVENT_TOOLS[row.type], asWords(row.payload.call_id)];
+  if (tool === undefined || call === null) return null;
+  const { payload } = row;
+  const one = asThread(payload.new_thread_id) ?? asThread(payload.receiver_thread_id);
+  const many = Object.entries(asObject(payload.statuses) ?? {}).flatMap(([id, state]) => {
+    const thread = asThread(id);
+    return thread === null ? [] : [{ thread, role: null, state }];
+  });
+  const role = asWords(payload.new_agent_role) ?? asWords(payload.receiver_agent_role);
+  return { tool, call, receivers: one === null ? many : [{ thread: one, role, state: payload.status }], prompt: readable(payload.prompt) };
+}
+
+interface Activity {
+  readonly id: string | null;
+  readonly kind: string;
+  readonly thread: string;
+  readonly path: string | null;
+}
+
+/** v2: `SubAgentActivity` in paginated files, `sub_agent_activity` in legacy ones since 0.140. */
+function activityIn(row: Row): Activity | null {
+  const item = itemOf(row);
+  const json = item?.type === "SubAgentActivity" ? item.json : row.type === "event_msg/sub_agent_activity" ? row.payload : null;
+  const thread = asThread(json?.agent_thread_id);
+  return json === null || thread === null
+    ? null
+    : { id: asWords(json.id) ?? asWords(json.event_id), kind: asWords(json.kind) ?? "", thread, path: asWords(json.agent_path) };
+}

@@ -1,0 +1,36 @@
+import type { Provider } from "../../core/provider.ts";
+import { NAME } from "./keys.ts";
+import { locate, placesOf } from "./locate.ts";
+import { writerLock } from "./lock.ts";
+import { Rollout } from "./rollout.ts";
+import { STATE_STREAM } from "./state.ts";
+
+/** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
+export const codex: Provider = {
+  name: NAME,
+  product: "Codex",
+  vendor: "openai",
+  rootFiles: true,
+  folders: ["sessions", "archived_sessions", "thread-writer-locks"],
+  idForm: "a thread id is a UUID such as 01a1e11b-7d77-7bb3-b592-aa4e893b1a68; an agent is a thread id or a path such as /root/alpha",
+  roots(env, home) {
+    const given = (env.CODEX_HOME ?? "").split(",").map((dir) => dir.trim());
+    const dirs = given.filter((dir) => dir !== "");
+    return dirs.length > 0 ? dirs : [`${home}/.codex`];
+  },
+  stream(path) {
+    const found = locate(path);
+    if (found === null) return null;
+    if (found.is === "state") return STATE_STREAM;
+    if (found.is === "lock") return { shape: "document", fleeting: true, open: (file) => writerLock(found.thread, file) };
+    return {
+      shape: "lines",
+      elsewhere: placesOf(found).filter((place) => place !== path),
+      ...(found.packed ? { packed: "zstd" as const } : {}),
+      open: (file, saved) => new Rollout(found, file, saved),
+    };
+  },
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.-]+$/.test(id),
+  isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),
+};

@@ -1,0 +1,17 @@
+import { FindingsOf } from "../../core/findings.ts";
+import type { Parser, SourceFile } from "../../core/provider.ts";
+import * as key from "./keys.ts";
+
+/** `thread-writer-locks/<thread>.lock`, since 0.146: empty, and locked by the process that writes the thread. Removed when that ends well. */
+export function writerLock(thread: string, file: SourceFile): Parser {
+  const speaker = key.thread(thread);
+  return {
+    push() {
+      const out = new FindingsOf({ path: file.path, line: 0, at: null, speaker, keys: [] });
+      out.add({ type: "process-seen", thread: speaker, process: { lock: file.path }, waitingFor: null });
+      return out;
+    },
+    events: () => [],
+    save: () => null,
+  };
+}

@@ -1,0 +1,63 @@
+import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+
+/** One line of a rollout. */
+export interface Row {
+  /** `response_item`, `event_msg`, `session_meta`, …; for the first two the kind of the payload comes after a slash. */
+  readonly type: string;
+  readonly at: number | null;
+  /** Its number in a paginated file; null in a legacy one. */
+  readonly ordinal: number | null;
+  readonly payload: JsonObject;
+}
+
+export function readRow(json: JsonObject): Row | null {
+  const [type, payload] = [asWords(json.type), asObject(json.payload)];
+  if (type === null || payload === null) return null;
+  const kind = type === "response_item" || type === "event_msg" ? `${type}/${asText(payload.type) ?? ""}` : type;
+  return { type: kind, at: asTime(json.timestamp), ordinal: asNumber(json.ordinal), payload };
+}
+
+/** The item of an `item_completed`, which paginated files have instead of many kinds of events. */
+export interface Item {
+  readonly type: string;
+  readonly id: string | null;
+  readonly json: JsonObject;
+}
+
+export function itemOf({ type, payload }: Row): Item | null {
+  const item = type === "event_msg/item_completed" ? asObject(payload.item) : null;
+  const kind = asWords(item?.type);
+  return item === null || kind === null ? null : { type: kind, id: asWords(item.id), json: item };
+}
+
+/** The words of a content: a string, or a list of parts. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return asList(content)
+    .map((part) => asText(asObject(part)?.text) ?? "")
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+/** What a tool gave back: a string, a list of parts, or an object around either. */
+export const outputText = (output: unknown): string => textOf(asObject(output)?.content ?? asObject(output)?.output ?? output);
+
+/** Arguments are JSON in a string; what is no JSON stays the string it is. */
+export function argumentsOf(value: unknown): unknown {
+  const text = asText(value);
+  return text === null ? value : (parseJson(text)?.value ?? text);
+}
+
+/** The service hands out task texts as ciphertext (Fernet tokens) since 0.138; only the service can read them. */
+export const isCiphertext = (text: string) => /^gAAAA[\w-]{16,}={0,2}$/.test(text.trim());
+
+/** Words that say something, or null for what is encrypted. */
+export function readable(value: unknown): string | null {
+  const words = asWords(value);
+  return words === null || isCiphertext(words) ? null : words;
+}
+
+/** When a UUID of version 7 was made; null for any other id. */
+export function timeInId(id: string | null): number | null {
+  return id !== null && /^[0-9a-f]{8}-[0-9a-f]{4}-7/i.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
+}

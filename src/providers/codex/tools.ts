@@ -1,0 +1,80 @@
+import type { CallKey } from "../../core/ids.ts";
+import { asList, asNumber, asObject, asText, asWords, isTooDeep, type JsonObject, parseJson } from "../../core/json.ts";
+import * as key from "./keys.ts";
+import { argumentsOf, isCiphertext, itemOf, outputText, type Row } from "./rows.ts";
+
+/** A tool is called, gives something back, or both in one record. */
+export interface ToolUse {
+  readonly is: "call" | "result" | "both";
+  readonly call: CallKey;
+  readonly name: string | null;
+  readonly input: unknown;
+  readonly text: string | null;
+  readonly isError: boolean;
+}
+
+export function toolUseIn(row: Row, thread: string): ToolUse | null {
+  const { payload } = row;
+  const id = asWords(payload.call_id) ?? asWords(payload.id);
+  const called = (name: string | null, input: unknown): ToolUse | null =>
+    id === null || name === null ? null : { is: "call", call: key.call(thread, id), name, input: shown(input), text: null, isError: false };
+  switch (row.type) {
+    case "response_item/function_call":
+      return called(asWords(payload.name), argumentsOf(payload.arguments));
+    case "response_item/custom_tool_call":
+      return called(asWords(payload.name), payload.input ?? null);
+    case "response_item/local_shell_call":
+      return called("local_shell", payload.action ?? null);
+    case "response_item/web_search_call":
+      return called("web_search", payload.action ?? null);
+    case "response_item/tool_search_call":
+      return called("tool_search", argumentsOf(payload.arguments));
+    case "response_item/image_generation_call":
+      return called("image_generation", payload.revised_prompt ?? null);
+    case "response_item/function_call_output":
+    case "response_item/custom_tool_call_output":
+    case "response_item/tool_search_output": {
+      const text = outputText(payload.output);
+      return id === null ? null : { is: "result", call: key.call(thread, id), name: null, input: null, text, isError: isFailure(text, payload.output) };
+    }
+    default:
+      return commandIn(row, thread);
+  }
+}
+
+/** In code mode commands run inside of JavaScript, and only this record tells which. Others repeat a call that has its own. */
+function commandIn(row: Row, thread: string): ToolUse | null {
+  const item = itemOf(row);
+  if (item?.type !== "CommandExecution" || item.id === null || !item.id.startsWith("exec-")) return null;
+  const command = asList(item.json.command).map((word) => asText(word) ?? "");
+  const exit = asNumber(item.json.exit_code);
+  return {
+    is: "both",
+    call: key.call(thread, item.id),
+    name: "exec_command",
+    input: { cmd: command.at(-1) ?? "" },
+    text: asText(item.json.aggregated_output),
+    isError: exit !== null && exit !== 0,
+  };
+}
+
+/** Task texts that only the service can read are told as such. */
+function shown(input: unknown): unknown {
+  if (isTooDeep(input)) return null;
+  const object = asObject(input);
+  return object === null ? input : Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isSecret(value) ? "(encrypted by Codex)" : value]));
+}
+
+const isSecret = (value: unknown) => typeof value === "string" && isCiphertext(value);
+
+/** Commands say their exit code in words or, up to 0.5x, in JSON; everything else says so itself. */
+function isFailure(text: string, output: unknown): boolean {
+  if (asObject(output)?.success === false) return true;
+  const exit = /^(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code|Exit code:) (-?\d+)/.exec(text)?.[1] ?? exitCode(text);
+  return (exit !== null && exit !== undefined && Number(exit) !== 0) || /^(?:unsupported call: |failed to |err: )/.test(text);
+}
+
+function exitCode(text: string): number | null {
+  const json: JsonObject | null = text.startsWith("{") && text.includes('"exit_code"') ? asObject(parseJson(text)?.value) : null;
+  return asNumber(asObject(json?.metadata)?.exit_code);
+}

@@ -1,0 +1,70 @@
+import { asList, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
+import type { Stand } from "../../core/observation.ts";
+
+/** One line of `events.jsonl`. */
+export interface CopilotEvent {
+  readonly type: string;
+  readonly id: string | null;
+  readonly at: number | null;
+  /** Null for the thread itself. */
+  readonly agent: string | null;
+  readonly data: JsonObject;
+}
+
+/** Null where it says no type. */
+export function readEvent(json: JsonObject): CopilotEvent | null {
+  const type = asWords(json.type);
+  if (type === null) return null;
+  return { type, id: asWords(json.id), at: asTime(json.timestamp), agent: asWords(json.agentId), data: asObject(json.data) ?? {} };
+}
+
+/** What happens around a conversation, and nobody said. */
+const BOOKKEEPING = new Set(
+  "session.start session.resume session.shutdown session.usage_record session.model_change session.mode_changed session.plan_changed session.context_changed session.title_changed session.snapshot_rewind session.handoff session.truncation session.compaction_start session.workspace_file_changed session.background_tasks_changed session.task_complete session.tools_updated session.skills_loaded session.idle session.usage_info session.permissions_changed session.session_limits_changed session.auto_mode_resolved session.binary_asset session.import_legacy model.turn_started model.turn_ended model.model_call_started model.model_call_success model.model_call_failure model.message model.response model.messages_snapshot system.message assistant.turn_start assistant.turn_end assistant.intent assistant.usage subagent.selected subagent.deselected subagent.configured tool.execution_start tool.execution_progress tool.execution_partial_result tool.user_requested hook.start hook.end skill.invoked permission.requested permission.completed user_input.requested user_input.completed".split(
+    " ",
+  ),
+);
+const CONVERSATION = new Set(
+  "user.message assistant.message assistant.reasoning tool.execution_complete session.error session.warning session.info session.compaction_complete system.notification abort subagent.started subagent.completed subagent.failed".split(
+    " ",
+  ),
+);
+export const isKnown = (type: string) => BOOKKEEPING.has(type) || CONVERSATION.has(type);
+
+export interface ToolRequest {
+  readonly id: string;
+  readonly name: string;
+  readonly args: JsonObject;
+}
+
+export const requestsIn = ({ data }: CopilotEvent): readonly ToolRequest[] =>
+  asList(data.toolRequests).flatMap((request) => {
+    const json = asObject(request);
+    const [id, name] = [asWords(json?.toolCallId), asWords(json?.name)];
+    return id === null || name === null ? [] : [{ id, name, args: asObject(json?.arguments) ?? {} }];
+  });
+
+/** What a tool answered, or why it did not. */
+export function answerIn({ data }: CopilotEvent): string {
+  const told = data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
+  return asText(told) ?? jsonText(told ?? null) ?? "";
+}
+
+/** How the agent stands after this; null for what says nothing about it. */
+export function standAfter(event: CopilotEvent): Stand | null {
+  switch (event.type) {
+    case "user.message":
+    case "subagent.started":
+    case "tool.execution_complete":
+    case "assistant.turn_start":
+      return "open";
+    case "assistant.message":
+      return requestsIn(event).length > 0 ? "open" : "answered";
+    case "session.error":
+      return "failed";
+    case "abort":
+      return "interrupted";
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,310 @@
+import type { EventDraft } from "../../core/event.ts";
+import { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey, RecordKey } from "../../core/ids.ts";
+import { asObject, asText, asWords, isTooDeep } from "../../core/json.ts";
+import { readJsonLine } from "../../core/lines.ts";
+import type { ModelCalled } from "../../core/observation.ts";
+import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import { answerIn, type CopilotEvent, isKnown, readEvent, requestsIn, standAfter } from "./event.ts";
+import * as key from "./keys.ts";
+import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
+
+const RECORD_START = /\{"type":"[a-z_]+\.?[a-z_]*","data":/g;
+const OUTPUT_ONLY = "this version of the product records no input tokens of single answers: only output is counted";
+/** The tool that makes agents. */
+const SPAWN_TOOL = "task";
+
+interface Memory {
+  readonly introduced: readonly AgentKey[];
+  readonly told: readonly string[];
+}
+
+/** `events.jsonl` of a session: everything that it and all its agents did, each event with the id of its agent. */
+export class Transcript implements Parser {
+  readonly #session: string;
+  readonly #file: SourceFile;
+  readonly #marksProcess: boolean;
+  readonly #introduced: Set<AgentKey>;
+  readonly #told: Set<string>;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  /** Only sessions with a folder of their own have room for a mark of their process. */
+  constructor(session: string, file: SourceFile, marksProcess: boolean, saved?: unknown) {
+    // Written by `save` of this very version: an index of another one is not read.
+    const memory = saved as Memory | undefined;
+    this.#session = session;
+    this.#file = file;
+    this.#marksProcess = marksProcess && file.isForeign !== true;
+    this.#introduced = new Set(memory?.introduced);
+    this.#told = new Set(memory?.told);
+  }
+
+  save(): Memory {
+    return { introduced: [...this.#introduced], told: [...this.#told] };
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
+    const json = asObject(value);
+    const event = json === null ? null : readEvent(json);
+    const speaker = event === null ? key.thread(this.#session) : this.#agentOf(event);
+    const keys = event === null ? [] : this.#keysOf(event);
+    const out = new FindingsOf({ path: this.#file.path, line, at: event?.at ?? null, speaker, keys });
+    out.problems.push(...problems);
+    if (event === null && isRead) out.problem("record-malformed", json === null ? "not an object" : "no type");
+    if (event !== null && !isKnown(event.type)) out.problem("record-unknown", event.type);
+    else if (event !== null) this.#read(out, event, speaker);
+    this.#last = { line, drafts: event === null ? [] : this.#tell(event, speaker) };
+    return out;
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  #agentOf({ agent }: CopilotEvent): AgentKey {
+    return agent === null ? key.thread(this.#session) : key.agent(this.#session, agent);
+  }
+
+  /** The last one is shared by all that is written of one answer. */
+  #keysOf({ id, data }: CopilotEvent): readonly RecordKey[] {
+    const response = asWords(data.apiCallId);
+    return [...(id === null ? [] : [key.record(this.#session, id)]), ...(response === null ? [] : [key.response(this.#session, response)])];
+  }
+
+  #read(out: FindingsOf, event: CopilotEvent, speaker: AgentKey) {
+    this.#introduce(out, event, speaker);
+    this.#readRecord(out, event);
+    switch (event.type) {
+      case "session.start":
+      case "session.resume":
+        return this.#surroundings(out, event, speaker);
+      case "session.title_changed": {
+        const title = asWords(event.data.title);
+        return title === null ? undefined : out.addOfFile({ type: "thread-titled", of: key.thread(this.#session), title, rank: 1 });
+      }
+      case "session.usage_record":
+        return this.#readUsage(out, event);
+      case "session.shutdown": {
+        // Without a record of each answer there is nothing to hold it against.
+        const total = this.#told.has("usage") ? totalIn(event) : null;
+        return total === null ? undefined : out.part({ speaker: key.thread(this.#session) }).add(total);
+      }
+      case "user.message":
+        return this.#asked(out, event, speaker);
+      case "assistant.message":
+        this.#readOutput(out, event, speaker);
+        return this.#readSpawns(out, event);
+      case "session.compaction_complete":
+        for (const call of compactionIn(event, this.#session)) this.#onOwnBehalf(out, call);
+        return;
+      case "tool.execution_complete":
+        return this.#readAnswer(out, event);
+      case "subagent.started":
+        return this.#began(out, event, speaker);
+      case "subagent.completed":
+      case "subagent.failed":
+        return this.#ended(out, event, speaker);
+    }
+  }
+
+  #introduce(out: FindingsOf, { agent, data }: CopilotEvent, speaker: AgentKey) {
+    const call = asWords(data.parentToolCallId);
+    if (agent !== null && call !== null && this.#once(`made ${agent}`))
+      out.add({
+        type: "call-spawned",
+        call: key.call(this.#session, call),
+        child: speaker,
+        rule: "parentToolCallId",
+        source: "child_rollout",
+        says: `its own events name call ${call}`,
+      });
+    if (this.#introduced.has(speaker)) return;
+    this.#introduced.add(speaker);
+    const { path, bytes, bornMs = null } = this.#file;
+    out.addOfFile({ type: "agent-described", agent: speaker, file: { path, bytes, bornMs } });
+  }
+
+  #surroundings(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
+    const context = asObject(data.context);
+    const [cwd, branch, productVersion] = [asWords(context?.cwd), asWords(context?.branch), asWords(data.copilotVersion)];
+    const known = { ...(cwd === null ? {} : { cwd }), ...(branch === null ? {} : { branch }), ...(productVersion === null ? {} : { productVersion }) };
+    // A running process is marked by a file beside this one, which it takes away when it ends.
+    out.addOfFile({ type: "agent-described", agent, ...known, ...(this.#marksProcess ? { marksProcess: true as const } : {}) });
+  }
+
+  #readRecord(out: FindingsOf, event: CopilotEvent) {
+    const { type, data } = event;
+    const call = (id: string) => key.call(this.#session, id);
+    const stands = standAfter(event);
+    const answered = type === "tool.execution_complete" ? asWords(data.toolCallId) : null;
+    const said = asText(data.content) ?? "";
+    out.add({
+      type: "record",
+      role: type === "assistant.message" ? "assistant" : type === "user.message" || answered !== null ? "user" : "other",
+      stands,
+      certain: true,
+      calls: type === "assistant.message" ? requestsIn(event).map(({ id, name }) => ({ call: call(id), name })) : [],
+      results: answered === null ? [] : [{ call: call(answered), isError: data.success === false }],
+      text: type === "assistant.message" && stands === "answered" && said.trim() !== "" ? said : null,
+      message: type === "assistant.message" || type === "user.message",
+    });
+  }
+
+  #readUsage(out: FindingsOf, event: CopilotEvent) {
+    const usage = readUsage(event, this.#session);
+    if (usage === null) return out.problem("record-malformed", "no usage");
+    this.#once("usage");
+    if (usage.isOwnBehalf) this.#onOwnBehalf(out, usage.call);
+    else out.add(usage.call);
+  }
+
+  #onOwnBehalf(out: FindingsOf, call: ModelCalled) {
+    const agent = key.itself(this.#session);
+    const part = out.part({ speaker: agent, keys: [] });
+    part.add({ type: "agent-described", agent, internal: { why: "the product asked on its own behalf", unlessSpawned: false } });
+    part.add(call);
+  }
+
+  #readOutput(out: FindingsOf, event: CopilotEvent, agent: AgentKey) {
+    const isAll = !this.#told.has("usage");
+    const call = outputIn(event, this.#session, isAll);
+    if (call === null) return;
+    out.add(call);
+    if (isAll && this.#once(`output ${agent}`)) out.addOfFile({ type: "agent-described", agent, warning: OUTPUT_ONLY });
+  }
+
+  #asked(out: FindingsOf, { data, agent: id }: CopilotEvent, agent: AgentKey) {
+    const [prompt, from] = [asWords(data.content), /^agent-(.+)$/.exec(asText(data.source) ?? "")?.[1]];
+    if (prompt !== null && this.#once(`prompt ${agent}`)) out.add({ type: "agent-described", agent, prompt });
+    if (id === null || from === undefined || !this.#once(`from ${id}`)) return;
+    const parent = from === this.#session ? key.thread(this.#session) : key.agent(this.#session, from);
+    const says = `its first message says that it is from ${from}`;
+    out.add({ type: "parent-named", child: agent, parent, rule: "user.message.source", source: "child_rollout", confidence: 1, says });
+  }
+
+  #readSpawns(out: FindingsOf, event: CopilotEvent) {
+    for (const { id, name, args } of requestsIn(event)) {
+      if (name !== SPAWN_TOOL || !this.#once(`spawn ${id}`)) continue;
+      out.add({
+        type: "spawn-called",
+        call: key.call(this.#session, id),
+        tool: name,
+        makes: "one",
+        prompt: asWords(args.prompt),
+        agentType: asWords(args.agent_type),
+        description: asWords(args.description),
+        name: asWords(args.name),
+        offers: [],
+      });
+    }
+  }
+
+  /** How a call for an agent failed that never began; who began has events of its own. */
+  #readAnswer(out: FindingsOf, event: CopilotEvent) {
+    const call = asWords(event.data.toolCallId);
+    if (call === null || event.data.success !== false || !this.#told.has(`spawn ${call}`) || this.#told.has(`began ${call}`)) return;
+    const says = `its call failed: ${answerIn(event).split("\n")[0]}`;
+    out.add({ type: "lifecycle", of: { call: key.call(this.#session, call) }, state: "errored", source: "parent_rollout", says, result: null });
+  }
+
+  #began(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
+    if (agent === key.thread(this.#session)) return;
+    const agentType = asWords(data.agentType) ?? asWords(data.agentName);
+    const mode = asWords(data.executionMode);
+    // Without a mode (1.0.64) these are words about the type of agent, not about this one.
+    const [name, description] = mode === null ? [null, null] : [asWords(data.agentDisplayName), asWords(data.agentDescription)];
+    out.add({
+      type: "agent-described",
+      agent,
+      kind: "subagent",
+      ...(mode === null ? {} : { background: mode === "background" }),
+      ...(agentType === null ? {} : { agentType }),
+      ...(name === null ? {} : { name }),
+      ...(description === null ? {} : { description }),
+    });
+    const above = asWords(data.parentId);
+    const named = { type: "parent-named", child: agent, rule: "subagent.started.parentId" } as const;
+    // 1.0.64 never names a parent.
+    if (above === null)
+      out.add({ ...named, parent: key.thread(this.#session), source: "inferred", confidence: 0.5, says: "it began, and no agent is named as its parent" });
+    else
+      out.add({
+        ...named,
+        parent: key.agent(this.#session, above),
+        source: "protocol",
+        confidence: 1,
+        says: `the product says that it began below agent ${above}`,
+      });
+    const call = asWords(data.toolCallId);
+    if (call === null) return;
+    this.#once(`began ${call}`);
+    const made = { call: key.call(this.#session, call), child: agent, rule: "subagent.started.toolCallId", source: "protocol" } as const;
+    out.add({ type: "call-spawned", ...made, says: `the product says that call ${call} made it` });
+  }
+
+  #ended(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
+    if (agent === key.thread(this.#session)) return;
+    const error = asWords(data.error);
+    const end =
+      type === "subagent.completed"
+        ? { state: "completed" as const, says: "the product says that it completed" }
+        : /abort|cancel|interrupt/i.test(error ?? "")
+          ? { state: "shutdown" as const, says: `the product says that it was stopped: ${error}` }
+          : { state: "errored" as const, says: `the product says that it failed${error === null ? "" : `: ${error}`}` };
+    out.add({ type: "lifecycle", of: agent, source: "protocol", result: null, ...end });
+  }
+
+  /** The event as people want to read it. */
+  #tell(event: CopilotEvent, speaker: AgentKey): EventDraft[] {
+    const { type, data, at } = event;
+    const response = asWords(data.apiCallId);
+    const base = { speaker, keys: this.#keysOf(event), at, tool: null, response: response === null ? null : key.response(this.#session, response) };
+    const say = (kind: EventDraft["kind"], text: unknown): EventDraft[] => {
+      const words = asWords(text);
+      return words === null ? [] : [{ ...base, kind, text: words }];
+    };
+    switch (type) {
+      case "user.message":
+        return say(data.source === undefined || /^(agent-|user)/.test(asText(data.source) ?? "") ? "user" : "note", data.content);
+      case "assistant.message":
+        return [
+          ...say("reasoning", data.reasoningText),
+          ...say("assistant", data.content),
+          ...requestsIn(event).map(({ id, name, args }): EventDraft => {
+            const tool = { name, call: key.call(this.#session, id), input: isTooDeep(args) ? null : args, isError: false };
+            return { ...base, kind: "toolCall", text: null, tool };
+          }),
+        ];
+      case "assistant.reasoning":
+        return say("reasoning", data.content);
+      case "tool.execution_complete": {
+        const call = asWords(data.toolCallId);
+        const isError = data.success === false;
+        return call === null
+          ? []
+          : [{ ...base, kind: "toolResult", text: answerIn(event), tool: { name: null, call: key.call(this.#session, call), input: null, isError } }];
+      }
+      case "session.error":
+        return say("error", data.message);
+      case "session.compaction_complete":
+        return say("compaction", asWords(data.summaryContent) ?? "Conversation compacted");
+      case "abort":
+        return say("note", `Interrupted: ${asText(data.reason) ?? "no reason given"}`);
+      case "session.warning":
+      case "session.info":
+        return say("note", data.message);
+      case "system.notification":
+        return say("note", data.content);
+      default:
+        return [];
+    }
+  }
+
+  #once(what: string): boolean {
+    const isNew = !this.#told.has(what);
+    this.#told.add(what);
+    return isNew;
+  }
+}

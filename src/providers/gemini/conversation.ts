@@ -1,0 +1,297 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asList, asObject, asWords, isTooDeep, type JsonObject } from "../../core/json.ts";
+import type { Stand } from "../../core/observation.ts";
+import type { SourceFile } from "../../core/provider.ts";
+import * as key from "./keys.ts";
+import type { GeminiFile } from "./locate.ts";
+import { MESSAGE_TYPES, type Message, readMessage, type ToolCall } from "./message.ts";
+
+interface Memory {
+  readonly session: string | null;
+  readonly isAgent: boolean;
+  readonly nameless: string | null;
+  readonly introduced: readonly AgentKey[];
+  readonly told: readonly string[];
+  readonly lastAt: number | null;
+  readonly held: readonly (readonly [string, string])[];
+}
+
+/** What stands in the file of one agent, message by message, however it is stored. */
+export class Conversation {
+  readonly #of: GeminiFile;
+  readonly #file: SourceFile;
+  #session: string | null;
+  #isAgent: boolean;
+  /** The first message of an agent that has no id. */
+  #nameless: string | null;
+  readonly #introduced: Set<AgentKey>;
+  readonly #told: Set<string>;
+  #lastAt: number | null;
+  /** Which call made which agent, as long as the session, and so the agent's full name, is not known. */
+  #held: (readonly [string, string])[];
+  drafts: EventDraft[] = [];
+
+  constructor(of: GeminiFile, file: SourceFile, saved?: unknown) {
+    // Written by `save` of this very version: an index of another one is not read.
+    const memory = saved as Memory | undefined;
+    this.#of = of;
+    this.#file = file;
+    this.#session = memory?.session ?? (of.is === "agent" ? of.thread : null);
+    this.#isAgent = memory?.isAgent ?? of.is === "agent";
+    this.#nameless = memory?.nameless ?? null;
+    this.#introduced = new Set(memory?.introduced);
+    this.#told = new Set(memory?.told);
+    this.#lastAt = memory?.lastAt ?? null;
+    this.#held = [...(memory?.held ?? [])];
+  }
+
+  save(): Memory {
+    return {
+      session: this.#session,
+      isAgent: this.#isAgent,
+      nameless: this.#nameless,
+      introduced: [...this.#introduced],
+      told: [...this.#told],
+      lastAt: this.#lastAt,
+      held: this.#held,
+    };
+  }
+
+  /** The session that its records belong to. The name of a file has the first characters of its id, for want of anything better. */
+  get #scope(): string {
+    return this.#session ?? (this.#of.is === "session" ? this.#of.short : "");
+  }
+
+  get speaker(): AgentKey {
+    if (this.#of.is === "agent") return key.agent(this.#of.thread, this.#of.agent);
+    return this.#isAgent && this.#nameless !== null ? key.namelessAgent(this.#scope, this.#nameless) : key.thread(this.#scope);
+  }
+
+  /** The head of a file: whose it is, and where that works. */
+  begin(out: FindingsOf, head: JsonObject): void {
+    const session = asWords(head.sessionId);
+    if (this.#of.is === "session" && session !== null && this.#session === null) {
+      const before = this.speaker;
+      this.#session = session;
+      this.#isAgent = head.kind === "subagent";
+      // The head stands below messages: somebody changed the order.
+      if (this.#introduced.has(before)) this.#adopt(out, before);
+    }
+    this.#surroundings(out, head);
+    if (!this.#isAgent || this.#of.is === "agent") this.#introduce(out.part({ speaker: this.speaker }));
+    for (const [call, child] of this.#held.splice(0)) this.#spawned(out.part({ speaker: this.speaker }), call, child);
+  }
+
+  #adopt(out: FindingsOf, before: AgentKey) {
+    const says = "its messages stand in the file of this session, above its head";
+    out.part({ speaker: before }).add({
+      type: "parent-named",
+      child: before,
+      parent: key.thread(this.#scope),
+      rule: "same file",
+      source: "inferred",
+      confidence: 0.5,
+      says,
+    });
+  }
+
+  #surroundings(out: FindingsOf, head: JsonObject) {
+    const cwd =
+      asList(head.directories)
+        .map(asWords)
+        .find((dir) => dir !== null) ?? null;
+    if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
+    // Agents work where their session does, and only they say where that is.
+    for (const agent of new Set([this.speaker, key.thread(this.#session)])) out.addOfFile({ type: "agent-described", agent, cwd });
+  }
+
+  #introduce(out: FindingsOf) {
+    const agent = this.speaker;
+    if (this.#introduced.has(agent)) return;
+    this.#introduced.add(agent);
+    const { path, bytes, bornMs = null } = this.#file;
+    out.addOfFile({ type: "agent-described", agent, file: { path, bytes, bornMs } });
+    if (!this.#isAgent) return;
+    const place = { type: "parent-named", child: agent, parent: key.thread(this.#scope), confidence: 1 } as const;
+    if (this.#of.is === "agent")
+      out.addOfFile({ ...place, rule: "chats/<session>", source: "protocol", says: `its file lies in the folder of session ${this.#scope}` });
+    else out.addOfFile({ ...place, rule: "sessionId", source: "child_rollout", says: `its file says that it is an agent's, and names session ${this.#scope}` });
+  }
+
+  /** `order` tells messages of one moment apart. `isWhole`: it is one of all there are, most of which were told before. */
+  message(out: FindingsOf, json: JsonObject, order: number, isWhole: boolean): boolean {
+    const message = readMessage(json);
+    if (message === null) return false;
+    if (!MESSAGE_TYPES.has(message.type)) {
+      out.problem("record-unknown", `message of type ${message.type}`);
+      return true;
+    }
+    if (this.#isAgent && this.#of.is === "session") this.#nameless ??= message.id;
+    const isRepeated = !this.#once(`m ${message.id}`);
+    if (isRepeated && isWhole) return true;
+    this.#lastAt = message.at ?? this.#lastAt;
+    const part = out.part({ at: message.at, speaker: this.speaker, keys: [key.record(this.#scope, message.id)], order });
+    this.#introduce(part);
+    this.#read(part, message);
+    this.#tell(message);
+    return true;
+  }
+
+  #read(out: FindingsOf, message: Message) {
+    const session = this.#scope;
+    const call = (id: string) => key.call(session, id);
+    const stand = standAfter(message, this.#isAgent);
+    const isSaid = message.type === "gemini" || (message.type === "user" && message.answers.length === 0 && !message.isContext);
+    out.add({
+      type: "record",
+      role: message.type === "gemini" ? "assistant" : message.type === "user" ? "user" : "other",
+      stands: stand?.stands ?? null,
+      certain: stand?.certain ?? true,
+      calls: message.calls.map(({ id, name }) => ({ call: call(id), name })),
+      results: [...message.calls.filter((c) => c.isDone), ...message.answers].map(({ id, isError }) => ({ call: call(id), isError })),
+      // An agent's result is what it hands in, not what it says.
+      text: stand?.stands === "answered" && !this.#isAgent && message.text.trim() !== "" ? message.text : null,
+      message: isSaid,
+    });
+    if (message.type === "gemini" && message.tokens !== null) {
+      const { model, tokens } = message;
+      out.add({ type: "model-call", response: key.record(session, message.id), model, tokens, chars: 0, ended: true });
+    }
+    for (const one of message.calls) if (one.spawn !== null) this.#spawn(out, one, one.spawn);
+    if (message.type === "user") this.#asked(out, message);
+  }
+
+  #spawn(out: FindingsOf, { id, name, at }: ToolCall, { agent, agentType, prompt, end }: NonNullable<ToolCall["spawn"]>) {
+    const session = this.#scope;
+    const call = key.call(session, id);
+    if (this.#once(`spawn ${id}`)) {
+      const offers = prompt === null ? [key.orderMatch(session)] : [key.promptMatch(session, prompt), key.orderMatch(session)];
+      out.add({ type: "spawn-called", call, tool: name, makes: "one", prompt, agentType, description: null, name: null, offers });
+    }
+    if (agent !== null && this.#once(`made ${id} ${agent}`)) {
+      if (this.#session === null) this.#held.push([id, agent]);
+      else this.#spawned(out, id, agent);
+    }
+    if (end !== null && this.#once(`end ${id} ${end.state}`))
+      out.part({ at: at ?? this.#lastAt }).add({ type: "lifecycle", of: { call }, source: "parent_rollout", ...end });
+  }
+
+  #spawned(out: FindingsOf, call: string, child: string) {
+    const says = `its call names agent ${child}`;
+    const made = { call: key.call(this.#scope, call), child: key.agent(this.#scope, child) };
+    out.add({ type: "call-spawned", ...made, rule: "toolCalls.agentId", source: "parent_rollout", says });
+  }
+
+  /** The first thing that somebody was asked, and what an agent can be matched by. */
+  #asked(out: FindingsOf, message: Message) {
+    const agent = this.speaker;
+    const cwd = message.isContext ? (/Workspace Directories:\**\s*\n\s*- (.+)/.exec(message.text)?.[1] ?? null) : null;
+    if (cwd !== null && this.#once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent, cwd });
+    if (message.isContext || message.answers.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`)) return;
+    const task = this.#isAgent ? (WRAPPED.exec(message.text)?.[2] ?? message.text) : message.text;
+    out.add({ type: "agent-described", agent, prompt: task });
+    if (!this.#isAgent) return;
+    const answers = { type: "answers", agent, source: "inferred", exclusive: true } as const;
+    out.add({ ...answers, match: key.promptMatch(this.#scope, task), rule: "prompt", says: "its first prompt has the prompt of the call" });
+    // Calls that are written down name agents with ids of this length.
+    if (this.#of.is === "session" || this.#of.agent.length < FULL_ID)
+      out.add({ ...answers, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
+  }
+
+  /** `$set`, or what a document has besides messages. */
+  set(out: FindingsOf, set: JsonObject, line: number): void {
+    const messages = set.messages;
+    if (Array.isArray(messages)) {
+      if (messages.length === 0 && this.#told.size > 0) this.#draft("note", "The conversation was emptied.", line);
+      messages.forEach((message, i) => {
+        const json = asObject(message);
+        if (json === null || !this.message(out, json, line + (i + 1) / (messages.length + 1), true))
+          out.problem("record-malformed", "a message without id or type");
+      });
+    }
+    if (asWords(set.sessionId) !== null) this.begin(out, set);
+    else this.#surroundings(out, set);
+    const summary = asWords(set.summary);
+    if (summary === null || !this.#once(`summary ${summary}`)) return;
+    const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
+    if (!this.#isAgent) part.addOfFile({ type: "thread-titled", of: this.speaker, title: summary, rank: 1 });
+    else
+      part.add({
+        type: "lifecycle",
+        of: this.speaker,
+        state: "completed",
+        source: "protocol",
+        says: "its file holds the result that it handed in",
+        result: summary,
+      });
+  }
+
+  /** Everything from this message on was taken back; what it cost was served all the same. */
+  rewind(out: FindingsOf, line: number): void {
+    const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
+    this.#introduce(part);
+    part.add({ type: "record", role: "other", stands: "answered", certain: false, calls: [], results: [], text: null, message: false });
+    this.#draft("note", "The conversation was rewound to an earlier message.", line);
+  }
+
+  #draft(kind: EventDraft["kind"], text: string, line: number) {
+    this.drafts.push({ speaker: this.speaker, keys: [key.record(this.#scope, `line ${line}`)], at: this.#lastAt, kind, text, tool: null, response: null });
+  }
+
+  /** The message as people want to read it; what was told when it was written before is left out. */
+  #tell(message: Message) {
+    const response = message.tokens === null ? null : key.record(this.#scope, message.id);
+    const base = { speaker: this.speaker, keys: [key.record(this.#scope, message.id)], at: message.at, tool: null, response };
+    const say = (kind: EventDraft["kind"], text: string) => {
+      if (text.trim() !== "" && this.#once(`said ${message.id} ${kind} ${text.length}`)) this.drafts.push({ ...base, kind, text });
+    };
+    for (const thought of message.thoughts) say("reasoning", thought);
+    say(KINDS.get(message.isContext ? "info" : message.type) ?? "note", message.text);
+    for (const { id, name, args } of message.calls) {
+      const tool = { name, call: key.call(this.#scope, id), input: isTooDeep(args) ? null : args, isError: false };
+      if (this.#once(`call ${id}`)) this.drafts.push({ ...base, kind: "toolCall", text: null, tool });
+    }
+    for (const { id, text, isError, at } of [...message.calls.filter((c) => c.isDone), ...message.answers.map((a) => ({ ...a, at: message.at }))]) {
+      const tool = { name: null, call: key.call(this.#scope, id), input: null, isError };
+      if (this.#once(`result ${id}`)) this.drafts.push({ ...base, at: at ?? message.at, kind: "toolResult", text, tool });
+    }
+  }
+
+  #once(what: string): boolean {
+    const isNew = !this.#told.has(what);
+    this.#told.add(what);
+    return isNew;
+  }
+}
+
+/** The product wraps what an agent is asked into a text of its own: `<objective>…</objective>` and the like. */
+const WRAPPED = /<(\w+)>\n([\s\S]*?)\n<\/\1>\s*$/;
+const FULL_ID = 36;
+const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
+  ["user", "user"],
+  ["gemini", "assistant"],
+  ["error", "error"],
+]);
+
+/** Agents end by handing in their result. */
+const HANDS_IN = "complete_task";
+
+/** A message is written without its calls, and again when they have ended: an answer may still become a call. */
+function standAfter(message: Message, isAgent: boolean): { readonly stands: Stand; readonly certain: boolean } | null {
+  switch (message.type) {
+    case "user":
+      return message.isContext ? null : { stands: "open", certain: true };
+    case "gemini":
+      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError)) return { stands: "answered", certain: true };
+      if (isAgent || message.calls.length > 0 || message.asks || message.text.trim() === "") return { stands: "open", certain: true };
+      return { stands: "answered", certain: false };
+    case "error":
+      return { stands: "failed", certain: true };
+    case "info":
+      return /^request cancel/i.test(message.text) ? { stands: "interrupted", certain: true } : null;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,25 @@
+import type { Provider } from "../../core/provider.ts";
+import { NAME } from "./keys.ts";
+import { locate } from "./locate.ts";
+import { Transcript } from "./transcript.ts";
+
+/** Gemini CLI, 0.36 to 0.61. How each format is known: docs/formats/gemini.md. */
+export const gemini: Provider = {
+  name: NAME,
+  product: "Gemini CLI",
+  vendor: "google",
+  thoughtsBesideOutput: true,
+  folders: ["tmp"],
+  idForm: "a session id is a UUID such as e0b94bd8-9c3a-484c-8379-36af4166605b",
+  roots(env, home) {
+    const given = (env.GEMINI_CLI_HOME ?? "").split(",").map((dir) => dir.trim());
+    const dirs = given.filter((dir) => dir !== "");
+    return (dirs.length > 0 ? dirs : [home]).map((dir) => `${dir}/.gemini`);
+  },
+  stream(path) {
+    const found = locate(path);
+    return found === null ? null : { shape: found.shape, open: (file, saved) => new Transcript(found, file, saved) };
+  },
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.#-]+$/.test(id),
+};

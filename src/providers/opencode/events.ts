@@ -1,0 +1,77 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { RecordKey } from "../../core/ids.ts";
+import { asList, asNumber, asObject, asText, asWords } from "../../core/json.ts";
+import * as key from "./keys.ts";
+import { copyKey, isCompaction, partKey, responseOf } from "./message.ts";
+import { isDone, isSynthetic, type Message, type Part, textIn, toolOf } from "./shapes.ts";
+
+type Said = Pick<EventDraft, "kind" | "text" | "at"> & Partial<EventDraft>;
+
+/** A message as people want to read it. What is still being written is left out until it is whole: each event is told once. */
+export function eventsOf(message: Message): EventDraft[] {
+  // The record of a summary is the product's own, but people read it where it stands.
+  const keys = isCompaction(message) ? [] : [copyKey(message)];
+  const speaker = key.session(message.session);
+  const response = message.role === "assistant" ? responseOf(message) : null;
+  const whole = (said: Said): EventDraft => ({ speaker, keys, tool: null, response, ...said });
+  const of = (part: Part) => (said: Said) => whole({ ...said, keys: [partKey(part), ...keys] });
+  const { created } = message;
+  const drafts = message.parts.flatMap((part) => (message.role === "user" ? askedIn(part, created) : doneIn(part, message)).map(of(part)));
+  const error = asObject(message.info.error);
+  if (error === null) return drafts;
+  const words = asWords(asObject(error.data)?.message) ?? "";
+  const text = `${asText(error.name) ?? "error"}${words === "" ? "" : `: ${words}`}`;
+  return [...drafts, whole({ kind: "error", text, at: message.completed ?? created, name: "error" })];
+}
+
+/** A part that stands alone: only what a model says has times. */
+export function eventsOfPart(part: Part, session: string, response: RecordKey): EventDraft[] {
+  const speaker = key.session(session);
+  const said = part.start === null ? askedIn(part, null) : doneIn(part, null, session);
+  return said.map((one) => ({ speaker, keys: [partKey(part)], tool: null, response: part.start === null ? null : response, ...one }));
+}
+
+function askedIn(part: Part, at: number | null): Said[] {
+  const { id, type, json } = part;
+  const one = (kind: Said["kind"], text: string): Said[] => (text.trim() === "" ? [] : [{ kind, text, at, name: id }]);
+  switch (type) {
+    case "text":
+      return one(isSynthetic(part) ? "note" : "user", textIn(part));
+    case "subtask":
+      return one("user", `${asWords(json.command) === null ? "" : `/${json.command} `}@${asText(json.agent) ?? "agent"}: ${asText(json.prompt) ?? ""}`);
+    case "file":
+      return one("note", `attached ${asWords(json.filename) ?? asWords(json.mime) ?? "a file"}`);
+    case "compaction":
+      return one("compaction", json.auto === true ? "the conversation is shortened, since it is too long" : "the conversation is shortened");
+    default:
+      return [];
+  }
+}
+
+function doneIn(part: Part, message: Message | null, session = message?.session ?? ""): Said[] {
+  const at = part.start ?? message?.created ?? null;
+  const isOver = part.end !== null || message === null || message.completed !== null;
+  const text = textIn(part);
+  const tool = toolOf(part);
+  if (tool !== null) {
+    const call = key.call(session, tool.callId);
+    const asks: Said = { kind: "toolCall", text: null, at, name: part.id, tool: { name: tool.tool, call, input: tool.input, isError: false } };
+    const answer: Said = {
+      kind: "toolResult",
+      text: tool.error ?? tool.output,
+      at: part.end ?? at,
+      name: `${part.id} result`,
+      tool: { name: tool.tool, call, input: null, isError: tool.status === "error" },
+    };
+    return tool.status === "pending" ? [] : isDone(tool) ? [asks, answer] : [asks];
+  }
+  if (text.trim() !== "" && isOver && part.type === "text")
+    return [{ kind: message !== null && isCompaction(message) ? "compaction" : "assistant", text, at, name: part.id }];
+  if (text.trim() !== "" && isOver && part.type === "reasoning") return [{ kind: "reasoning", text, at, name: part.id }];
+  if (part.type === "retry") {
+    const why = asWords(asObject(asObject(part.json.error)?.data)?.message) ?? "the model did not answer";
+    return [{ kind: "error", text: `${why} (attempt ${asNumber(part.json.attempt) ?? 1}, tried again)`, at, name: part.id }];
+  }
+  if (part.type === "patch") return [{ kind: "note", text: `changed ${asList(part.json.files).length} files`, at, name: part.id }];
+  return [];
+}

@@ -1,0 +1,26 @@
+import type { Portable, Recognised } from "../../core/provider.ts";
+import { isSessionId } from "./keys.ts";
+
+/** How an export begins: a session's own facts come before its messages, whatever their order. */
+const BEGINNING = /^\uFEFF?\s*\{\s*"info"\s*:\s*\{/;
+
+export const portable: Portable = {
+  form: "a session as `opencode export` prints it, which begins with its info",
+  recognise(_name, head): Recognised | null {
+    const text = new TextDecoder().decode(head);
+    if (!BEGINNING.test(text)) return null;
+    const info = text.slice(0, endOfInfo(text));
+    const [id, parent] = [field(info, "id"), field(info, "parentID")];
+    if (id === null || !isSessionId(id)) return null;
+    const thread = parent !== null && isSessionId(parent) ? parent : id;
+    return { thread, agent: thread === id ? null : id, folder: `export/${thread}`, file: `${id}.json`, beside: [], parts: /\.json$/i };
+  },
+};
+
+/** Where the messages begin; they have ids and parents of their own. */
+function endOfInfo(text: string): number {
+  const messages = text.search(/"messages"\s*:\s*\[/);
+  return messages < 0 ? text.length : messages;
+}
+
+const field = (info: string, name: string) => new RegExp(`"${name}"\\s*:\\s*"([^"\\\\]*)"`).exec(info)?.[1] ?? null;

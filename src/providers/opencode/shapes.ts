@@ -1,0 +1,111 @@
+import { asList, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+
+/** A session as every storage tells it. */
+export interface SessionInfo {
+  readonly id: string;
+  readonly parent: string | null;
+  readonly title: string | null;
+  readonly version: string | null;
+  readonly directory: string | null;
+  readonly agent: string | null;
+  readonly permission: readonly PermissionRule[];
+  readonly created: number | null;
+}
+
+export interface PermissionRule {
+  readonly permission: string;
+  readonly pattern: string;
+  readonly action: string;
+}
+
+/** A message with the parts it has so far. */
+export interface Message {
+  readonly id: string;
+  readonly session: string;
+  readonly role: string;
+  readonly info: JsonObject;
+  readonly created: number | null;
+  readonly completed: number | null;
+  readonly parts: readonly Part[];
+}
+
+export interface Part {
+  readonly id: string;
+  readonly type: string;
+  readonly json: JsonObject;
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
+/** As `session.get`, an export and the JSON storage write it. */
+export function sessionOf(value: unknown): SessionInfo | null {
+  const json = asObject(value);
+  const id = asWords(json?.id);
+  if (json === null || id === null) return null;
+  return {
+    id,
+    parent: asWords(json.parentID),
+    title: asWords(json.title),
+    version: asWords(json.version),
+    directory: asWords(json.directory),
+    agent: asWords(json.agent),
+    permission: rulesIn(json.permission),
+    created: asTime(asObject(json.time)?.created),
+  };
+}
+
+function rulesIn(value: unknown): PermissionRule[] {
+  const list = typeof value === "string" ? parseJson(value)?.value : value;
+  return asList(list).flatMap((item) => {
+    const rule = asObject(item);
+    const [permission, pattern, action] = [asWords(rule?.permission), asWords(rule?.pattern), asWords(rule?.action)];
+    return permission === null || action === null ? [] : [{ permission, pattern: pattern ?? "*", action }];
+  });
+}
+
+/** `info` and `parts` may lack the ids that the storage keeps beside them. */
+export function messageOf(value: unknown, parts: readonly unknown[], ids: { readonly id?: unknown; readonly session?: unknown } = {}): Message | null {
+  const info = asObject(value);
+  const [id, session] = [asWords(ids.id) ?? asWords(info?.id), asWords(ids.session) ?? asWords(info?.sessionID)];
+  const role = asWords(info?.role);
+  if (info === null || id === null || session === null || role === null) return null;
+  const time = asObject(info.time);
+  return { id, session, role, info, created: asTime(time?.created), completed: asTime(time?.completed), parts: parts.flatMap((part) => partOf(part) ?? []) };
+}
+
+export function partOf(value: unknown): Part | null {
+  const json = asObject(value);
+  const [id, type] = [asWords(json?.id), asWords(json?.type)];
+  if (json === null || id === null || type === null) return null;
+  const time = asObject(json.time) ?? asObject(asObject(json.state)?.time);
+  return { id, type, json, start: asTime(time?.start), end: asTime(time?.end) };
+}
+
+export interface ToolPart {
+  readonly tool: string;
+  readonly callId: string;
+  readonly status: string;
+  readonly input: unknown;
+  readonly output: string | null;
+  readonly error: string | null;
+  /** Null as long as the tool has not begun, or where it keeps none. */
+  readonly metadata: JsonObject | null;
+}
+
+export function toolOf({ type, id, json }: Part): ToolPart | null {
+  if (type !== "tool") return null;
+  const state = asObject(json.state);
+  return {
+    tool: asWords(json.tool) ?? "unknown",
+    callId: asWords(json.callID) ?? id,
+    status: asText(state?.status) ?? "pending",
+    input: state?.input ?? null,
+    output: asText(state?.output),
+    error: asText(state?.error),
+    metadata: asObject(state?.metadata),
+  };
+}
+
+export const isDone = ({ status }: ToolPart) => status === "completed" || status === "error";
+export const textIn = ({ json }: Part) => asText(json.text) ?? "";
+export const isSynthetic = ({ json }: Part) => json.synthetic === true;

@@ -1,0 +1,24 @@
+import { asCount, asNumber, asObject, type JsonObject } from "../../core/json.ts";
+import type { Tokens } from "../../core/usage.ts";
+
+/**
+ * Input excludes what came from a cache. Output excludes reasoning from 1.14.41 on and includes it up to 1.3.0;
+ * the total, where there is one, tells which.
+ */
+export function tokensOf(value: unknown): Tokens {
+  const json: JsonObject = asObject(value) ?? {};
+  const cache = asObject(json.cache);
+  const [input, output, reasoning] = [asCount(json.input), asCount(json.output), asCount(json.reasoning)];
+  const [cacheReadTokens, cacheWriteTokens] = [asCount(cache?.read), asCount(cache?.write)];
+  const isApart = (asNumber(json.total) ?? 0) >= input + output + reasoning + cacheReadTokens + cacheWriteTokens;
+  return {
+    inputTokens: input,
+    outputTokens: isApart ? output + reasoning : output,
+    reasoningTokens: reasoning,
+    cacheReadTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens: 0,
+  };
+}
+
+export const isAnything = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens > 0;

@@ -1,0 +1,249 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey, RecordKey } from "../../core/ids.ts";
+import { asText, asWords, isTooDeep, type JsonObject } from "../../core/json.ts";
+import type { ModelCalled } from "../../core/observation.ts";
+import type { SourceFile } from "../../core/provider.ts";
+import { NO_TOKENS } from "../../core/usage.ts";
+import * as key from "./keys.ts";
+import { type Message, readMessage, type Used } from "./message.ts";
+import { type End, endByStatus, type Outcome, outcomesIn, type Task, tasksOf } from "./spawns.ts";
+
+/** Whose message it is, when, and what the record is called in which it stands. */
+export interface Context {
+  readonly agent: AgentKey;
+  readonly at: number | null;
+  readonly record: RecordKey;
+  readonly order: number;
+  /** How many results of calls it stands in. */
+  readonly depth: number;
+}
+
+/** A call that makes agents: when it was made, and how many. */
+interface Spawn {
+  readonly at: number | null;
+  readonly count: number;
+}
+
+interface Memory {
+  readonly spawns: readonly (readonly [string, Spawn])[];
+  readonly told: readonly string[];
+}
+
+/** Nobody's children have children deeper than this. */
+const MAX_DEPTH = 20;
+/** However many turns a total stands for, each is one call. */
+const MAX_TURNS = 1000;
+
+/** Reads messages, and with them the agents that they ask for and that their results hold. */
+export class Conversation {
+  readonly #file: SourceFile;
+  readonly #spawns: Map<string, Spawn>;
+  readonly #told: Set<string>;
+  session: string;
+  drafts: EventDraft[] = [];
+
+  constructor(session: string, file: SourceFile, saved?: unknown) {
+    const memory = saved as Memory | undefined;
+    this.session = session;
+    this.#file = file;
+    this.#spawns = new Map(memory?.spawns);
+    this.#told = new Set(memory?.told);
+  }
+
+  save(): Memory {
+    return { spawns: [...this.#spawns], told: [...this.#told] };
+  }
+
+  once(what: string): boolean {
+    const isNew = !this.#told.has(what);
+    this.#told.add(what);
+    return isNew;
+  }
+
+  message(out: FindingsOf, json: JsonObject, context: Context): void {
+    const message = readMessage(json);
+    if (message === null) out.problem("record-malformed", "a message without a role");
+    else this.#read(out, message, context);
+  }
+
+  #read(out: FindingsOf, message: Message, context: Context) {
+    const { answer } = message;
+    const response = answer?.response == null ? null : key.response(answer.provider, answer.response);
+    const keys = response === null ? [context.record] : [context.record, response];
+    const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
+    part.add({
+      type: "record",
+      role: message.role === "assistant" ? "assistant" : message.role === "user" || message.role === "toolResult" ? "user" : "other",
+      stands: message.stands,
+      certain: true,
+      calls: message.calls.map(({ id, name }) => ({ call: key.call(this.session, id), name })),
+      results: message.answers === null ? [] : [{ call: key.call(this.session, message.answers.call), isError: message.answers.isError }],
+      text: message.stands === "answered" && message.text.trim() !== "" ? message.text : null,
+      message: message.role === "assistant" || message.role === "user",
+    });
+    if (answer !== null) part.add(calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model));
+    if (message.used !== null && outcomesIn(message.answers?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
+    for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
+    if (message.answers !== null) this.#answered(part, message, message.answers, context);
+    this.#tell(message, context, keys, response);
+  }
+
+  /** What the product, or a tool of it, asked a model for by itself. */
+  onOwnBehalf(out: FindingsOf, used: Used, { at, record, order }: Pick<Context, "at" | "record" | "order">, provider: string, model: string): void {
+    const agent = key.itself(this.session);
+    const response = key.partOf(record, "used");
+    const part = out.part({ speaker: agent, at, keys: [response], order });
+    part.add({ type: "agent-described", agent, internal: { why: "the product asked on its own behalf", unlessSpawned: false } });
+    part.add(calledBy(used, response, provider, model));
+  }
+
+  #ask(out: FindingsOf, id: string, tool: string, tasks: readonly Task[] | null, { agent, at, record, order }: Context) {
+    if (tasks === null) return;
+    const call = key.call(this.session, id);
+    this.#spawns.set(id, { at, count: tasks.length });
+    const [first] = tasks;
+    if (tasks.length === 1 && first !== undefined) {
+      const { prompt, agentType, description } = first;
+      const offers = prompt === null ? [] : [key.promptMatch(this.session, prompt)];
+      return out.add({ type: "spawn-called", call, tool, makes: "one", prompt, agentType, description, name: null, offers });
+    }
+    out.add({ type: "spawn-called", call, tool, makes: "maybe", prompt: null, agentType: null, description: null, name: null, offers: [] });
+    // One call for many: each of them is there from now on, whatever becomes of the call.
+    for (const [i, { prompt, agentType }] of tasks.entries()) {
+      const child = this.#childOf(id, i);
+      const part = out.part({ speaker: child, at, keys: [key.partOf(record, `${id}.${i}`)], order });
+      part.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }) });
+      part.add(namedBy(agent, child, "subagent.tasks", "its parent asks for it, among others"));
+      part.add({ type: "call-spawned", call, child, rule: "subagent.tasks", source: "parent_rollout", says: `task ${i + 1} of its parent's call` });
+    }
+  }
+
+  /** The example extension gives its agents no ids: they are known by their call, and their number where it makes several. */
+  #childOf(call: string, index: number): AgentKey {
+    const id = call.replaceAll("/", "_");
+    return key.agent(this.session, (this.#spawns.get(call)?.count ?? 1) === 1 ? id : `${id}.${index}`);
+  }
+
+  #answered(out: FindingsOf, message: Message, answers: NonNullable<Message["answers"]>, context: Context) {
+    const { call: id, details, isError } = answers;
+    const call = key.call(this.session, id);
+    const outcomes = outcomesIn(details);
+    const agent = answers.tool === "Agent" || this.#spawns.has(id) ? asWords(details?.agentId) : null;
+    const ended = (of: AgentKey | { call: typeof call }, end: End) => out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
+    if (agent !== null) {
+      const child = key.agent(this.session, agent);
+      const agentType = asWords(details?.subagentType);
+      out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }) });
+      out.add({ type: "call-spawned", call, child, rule: "details.agentId", source: "parent_rollout", says: `the result of its call names agent ${agent}` });
+      const end = endByStatus(asText(details?.status), asWords(details?.error), null);
+      if (end !== null) ended(child, end);
+      return;
+    }
+    if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null)) return;
+    const mode = asText(details?.mode);
+    // The record of the call itself may be lost.
+    if (!this.#spawns.has(id))
+      this.#spawns.set(id, { at: null, count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length });
+    for (const outcome of outcomes) this.#outcome(out, id, outcome, mode === "chain", context);
+    if (outcomes.length > 0) return;
+    const count = this.#spawns.get(id)?.count ?? 1;
+    const launched = asWords(details?.asyncId);
+    if (launched !== null)
+      ended({ call }, { state: "launched", says: `the result of its call says that it runs in the background as ${launched}`, result: null });
+    else if (isError) {
+      const end: End = { state: "errored", says: `its call failed: ${message.text.split("\n")[0]}`, result: null };
+      if (count === 1) ended({ call }, end);
+      else for (let i = 0; i < count; i += 1) ended(this.#childOf(id, i), end);
+    }
+  }
+
+  #outcome(out: FindingsOf, id: string, outcome: Outcome, isChain: boolean, context: Context) {
+    const { index, agentType, prompt, end, messages, run, used } = outcome;
+    const assumed = this.#childOf(id, index);
+    const child = run === null ? assumed : key.agent(this.session, run.agent);
+    const spawn = this.#spawns.get(id);
+    // What was assumed when the call was made is another one by its own file.
+    if (run !== null && (spawn?.count ?? 1) > 1) out.part({ speaker: assumed, keys: [] }).add({ type: "file-refused", agent: assumed });
+    const says = run === null ? `result ${index + 1} of its parent's call is its own` : `the result of its parent's call names its file, of run ${run.agent}`;
+    out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }), ...(prompt === null ? {} : { prompt }) });
+    out.add(namedBy(context.agent, child, "details.results", says));
+    out.add({ type: "call-spawned", call: key.call(this.session, id), child, rule: "details.results", source: "parent_rollout", says });
+    if (end !== null) out.add({ type: "lifecycle", of: child, source: "parent_rollout", ...end });
+    const inside = (what: string, at: number | null, number: number): Context => ({
+      agent: child,
+      at,
+      record: key.partOf(context.record, `${id}.${index}/${what}`),
+      order: context.order + number * 1e-6,
+      depth: context.depth + 1,
+    });
+    if (messages.length > 0 && context.depth < MAX_DEPTH) {
+      const read = messages.map((json) => ({ json, at: readMessage(json)?.at ?? context.at }));
+      const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
+      const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
+      part.add({ type: "agent-described", agent: child, file: this.#place() });
+      part.add({ type: "record", role: "other", stands: "open", certain: true, calls: [], results: [], text: null, message: false });
+      for (const [i, { json, at }] of read.entries()) if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
+    }
+    if (used !== null) this.#total(out, used, inside("used", context.at, 0));
+  }
+
+  /** Nothing but a total is known: it stands for as many calls as there were turns. */
+  #total(out: FindingsOf, used: NonNullable<Outcome["used"]>, { agent, at, record, order }: Context) {
+    const part = out.part({ speaker: agent, at, keys: [record], order });
+    for (let i = 0; i < Math.min(MAX_TURNS, used.turns); i += 1) {
+      const one: Used = i === 0 ? used : { tokens: NO_TOKENS, costUsd: used.costUsd === null ? null : 0 };
+      part.add(calledBy(one, key.partOf(record, `${i}`), "", used.model));
+    }
+  }
+
+  #place() {
+    const { path, bytes, bornMs = null } = this.#file;
+    return { path, bytes, bornMs };
+  }
+
+  /** The message as people want to read it. */
+  #tell(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
+    const base = { speaker: agent, keys, at, tool: null, response };
+    const say = (kind: EventDraft["kind"], text: string | null) => {
+      if (text !== null && text.trim() !== "") this.drafts.push({ ...base, kind, text });
+    };
+    for (const thought of message.thoughts) say("reasoning", thought);
+    if (message.answers !== null) {
+      const tool = { name: message.answers.tool, call: key.call(this.session, message.answers.call), input: null, isError: message.answers.isError };
+      return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
+    }
+    say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
+    say("error", message.error);
+    for (const { id, name, args } of message.calls)
+      this.drafts.push({
+        ...base,
+        kind: "toolCall",
+        text: null,
+        tool: { name, call: key.call(this.session, id), input: isTooDeep(args) ? null : args, isError: false },
+      });
+  }
+}
+
+const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
+  ["user", "user"],
+  ["assistant", "assistant"],
+]);
+
+function namedBy(parent: AgentKey, child: AgentKey, rule: string, says: string) {
+  return { type: "parent-named", child, parent, rule, source: "parent_rollout", confidence: 1, says } as const;
+}
+
+/** A product that knows a price writes the cost; the vendor is its own word for where it asked. */
+function calledBy({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
+  return {
+    type: "model-call",
+    response,
+    model,
+    ...(vendor === "" ? {} : { vendor }),
+    ...(costUsd === null ? {} : { costUsd }),
+    tokens,
+    chars: 0,
+    ended: true,
+  };
+}

@@ -1,0 +1,33 @@
+import type { Provider } from "../../core/provider.ts";
+import { entryIn } from "./entry.ts";
+import { NAME } from "./keys.ts";
+import { locate } from "./locate.ts";
+import { Transcript } from "./transcript.ts";
+
+/** Pi, 0.73 to 0.87, and the extensions that give it agents. How each format is known: docs/formats/pi.md. */
+export const pi: Provider = {
+  name: NAME,
+  product: "Pi",
+  vendor: null,
+  folders: [""],
+  idForm: "a session id is a UUID such as 01a1e11c-ea2c-7174-9520-4cd9373a20d7, or what it was given with --session-id",
+  roots(env, home) {
+    const list = (value: string | undefined) =>
+      (value ?? "")
+        .split(",")
+        .map((dir) => dir.trim())
+        .filter((dir) => dir !== "");
+    const sessions = list(env.PI_CODING_AGENT_SESSION_DIR);
+    const agents = list(env.PI_CODING_AGENT_DIR);
+    const own = sessions.length > 0 ? sessions : (agents.length > 0 ? agents : [`${home}/.pi/agent`]).map((dir) => `${dir}/sessions`);
+    // An extension keeps its agents' records among temporary files.
+    return [...own, `${(env.TMPDIR || "/tmp").replace(/\/+$/, "")}/pi-subagents-*`];
+  },
+  stream(path) {
+    const found = locate(path);
+    return found === null ? null : { shape: "lines", open: (file, saved) => new Transcript(found, file, saved) };
+  },
+  isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
+  isAgentId: (id) => /^[\w.|:-]+$/.test(id),
+  entry: entryIn,
+};

@@ -1,0 +1,219 @@
+import type { EventDraft } from "../../core/event.ts";
+import { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { readJsonLine } from "../../core/lines.ts";
+import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import { type Context, Conversation } from "./conversation.ts";
+import * as key from "./keys.ts";
+import type { PiFile } from "./locate.ts";
+import { usedIn } from "./message.ts";
+import { endByStatus } from "./spawns.ts";
+
+const RECORD_START = /\{"(?:type|isSidechain)":/g;
+/** Known, and of no use here. */
+const BOOKKEEPING = new Set(["model_change", "thinking_level_change", "context_edit", "label", "session_info", "custom", "usage"]);
+
+interface Memory {
+  readonly session: string | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly introduced: boolean;
+  readonly conversation: unknown;
+}
+
+/** A session, or an agent that an extension of the product keeps a file for. */
+export class Transcript implements Parser {
+  readonly #of: PiFile;
+  readonly #file: SourceFile;
+  readonly #conversation: Conversation;
+  #session: string | null;
+  /** What was last asked for: summaries say only what they used. */
+  #provider: string;
+  #model: string;
+  #introduced: boolean;
+  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+
+  constructor(of: PiFile, file: SourceFile, saved?: unknown) {
+    // Written by `save` of this very version: an index of another one is not read.
+    const memory = saved as Memory | undefined;
+    this.#of = of;
+    this.#file = file;
+    this.#session = memory?.session ?? of.session;
+    this.#provider = memory?.provider ?? "";
+    this.#model = memory?.model ?? "";
+    this.#introduced = memory?.introduced ?? false;
+    this.#conversation = new Conversation(this.#session ?? "", file, memory?.conversation);
+  }
+
+  save(): Memory {
+    return {
+      session: this.#session,
+      provider: this.#provider,
+      model: this.#model,
+      introduced: this.#introduced,
+      conversation: this.#conversation.save(),
+    };
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#conversation.drafts = [];
+    const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
+    const json = asObject(value);
+    // Only a file with a name of somebody's own needs its head to know whose it is.
+    if (this.#session === null && isRead)
+      this.#session = (json?.type === "session" ? asWords(json.id) : null) ?? (this.#of.is === "session" ? this.#of.stem : "");
+    this.#conversation.session = this.#session ?? "";
+    const at = asTime(json?.timestamp);
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#speaker, keys: [] });
+    out.problems.push(...problems);
+    if (json !== null) this.#read(out, json, { agent: this.#speaker, at, record: this.#recordOf(json, line), order: line, depth: 0 });
+    else if (isRead) out.problem("record-malformed", "not an object");
+    this.#last = { line, drafts: this.#conversation.drafts };
+    return out;
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    return this.#last?.drafts ?? [];
+  }
+
+  get #speaker(): AgentKey {
+    return this.#of.is === "session" ? key.thread(this.#session ?? this.#of.stem) : key.agent(this.#of.session, this.#of.agent);
+  }
+
+  #recordOf(json: JsonObject, line: number) {
+    const id = asWords(json.id);
+    return id === null ? key.record(`${this.#speaker}:${line}`, "") : key.record(id, asText(json.timestamp) ?? "");
+  }
+
+  #read(out: FindingsOf, json: JsonObject, context: Context) {
+    this.#introduce(out);
+    if (this.#of.is === "task") return this.#readTask(out, json, context);
+    const part = out.part({ keys: [context.record] });
+    const summary = (text: string) => {
+      const used = usedIn(json.usage);
+      if (used !== null) this.#conversation.onOwnBehalf(out, used, context, this.#provider, this.#model);
+      this.#sign(part);
+      this.#draft("compaction", text, context);
+    };
+    switch (json.type) {
+      case "session":
+        return this.#begin(out, json);
+      case "message": {
+        const message = asObject(json.message);
+        if (message === null) return out.problem("record-malformed", "an entry without its message");
+        if (message.role === "user") this.#asked(part, message);
+        return this.#conversation.message(out, message, context);
+      }
+      case "compaction":
+        return summary(asWords(json.summary) ?? "Conversation compacted");
+      case "branch_summary":
+        return summary(asWords(json.summary) ?? "A branch was left");
+      case "usage": {
+        const used = usedIn(json.usage);
+        if (used !== null) this.#conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
+        return;
+      }
+      case "model_change":
+        this.#provider = asText(json.provider) ?? "";
+        this.#model = asText(json.modelId) ?? "";
+        return this.#sign(part);
+      case "session_info":
+        return this.#named(part, asWords(json.name));
+      case "custom":
+        if (json.customType === "subagents:record") this.#readAgentRecord(part, asObject(json.data) ?? {});
+        return this.#sign(part);
+      case "custom_message":
+        this.#sign(part);
+        return this.#draft("note", textIn(json.content), context);
+      default:
+        if (!BOOKKEEPING.has(asText(json.type) ?? ""))
+          out.problem(asWords(json.type) === null ? "record-malformed" : "record-unknown", asText(json.type) ?? "no type");
+    }
+  }
+
+  /** A sign of life that says nothing about how the agent stands. */
+  #sign(out: FindingsOf) {
+    out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
+  }
+
+  #draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
+    if (text.trim() !== "") this.#conversation.drafts.push({ speaker: agent, keys: [record], at, kind, text, tool: null, response: null });
+  }
+
+  #introduce(out: FindingsOf) {
+    if (this.#introduced) return;
+    this.#introduced = true;
+    const agent = this.#speaker;
+    const { path, bytes, bornMs = null } = this.#file;
+    out.addOfFile({ type: "agent-described", agent, file: { path, bytes, bornMs } });
+    if (this.#of.is === "session") return;
+    const above = this.#of.is === "run" ? this.#of.parent : null;
+    const parent = above === null ? key.thread(this.#of.session) : key.agent(this.#of.session, above);
+    const says = this.#of.is === "run" ? "its file lies in the folder of its parent's" : `its file lies among the tasks of session ${this.#of.session}`;
+    const sure = this.#of.is === "run" ? ({ source: "protocol", confidence: 1 } as const) : ({ source: "inferred", confidence: 0.5 } as const);
+    out.addOfFile({ type: "parent-named", child: agent, parent, rule: "folder", says, ...sure });
+  }
+
+  #begin(out: FindingsOf, json: JsonObject) {
+    const cwd = asWords(json.cwd);
+    if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
+  }
+
+  /** What somebody gave the session for a name; those of agents tell their type. */
+  #named(out: FindingsOf, name: string | null) {
+    this.#sign(out);
+    if (name === null) return;
+    if (this.#of.is === "session") return out.add({ type: "thread-titled", of: this.#speaker, title: name, rank: 0 });
+    const run = this.#of.is === "run" ? this.#of.run : null;
+    const end = run === null ? -1 : name.indexOf(`-${run}`);
+    if (end > 0) out.add({ type: "agent-described", agent: this.#speaker, agentType: name.slice(0, end).replace(/^subagent-/, "") });
+  }
+
+  #asked(out: FindingsOf, message: JsonObject) {
+    const text = textIn(message.content);
+    if (text.trim() === "") return;
+    const agent = this.#speaker;
+    const prompt = this.#of.is === "run" ? text.replace(/^Task: /, "") : text;
+    // All of them: the first may be a copy from the session that this one was forked from.
+    out.add({ type: "agent-described", agent, prompt });
+    if (this.#of.is === "session" || !this.#conversation.once("prompt")) return;
+    const match = key.promptMatch(this.#of.session, prompt);
+    out.add({ type: "answers", agent, match, rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
+  }
+
+  /** @tintinweb/pi-subagents writes into its parent's session how an agent ended. */
+  #readAgentRecord(out: FindingsOf, data: JsonObject) {
+    const id = asWords(data.id);
+    if (id === null) return out.problem("record-malformed", "a record of an agent without its id");
+    const agent = key.agent(this.#session ?? "", id);
+    const [agentType, description] = [asWords(data.type), asWords(data.description)];
+    out.add({ type: "agent-described", agent, ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) });
+    const says = `its parent's session holds a record of agent ${id}`;
+    out.add({ type: "parent-named", child: agent, parent: this.#speaker, rule: "subagents:record", source: "parent_rollout", confidence: 1, says });
+    const end = endByStatus(asText(data.status), asWords(data.error), asWords(data.result));
+    if (end !== null)
+      out
+        .part({ at: asNumber(data.completedAt) === null ? null : asTime(data.completedAt) })
+        .add({ type: "lifecycle", of: agent, source: "parent_rollout", ...end });
+  }
+
+  /** The agent's own file there: the first line is what it was asked, which is said again in the second. */
+  #readTask(out: FindingsOf, json: JsonObject, context: Context) {
+    const message = asObject(json.message);
+    if (message === null || json.isSidechain !== true) return out.problem("record-malformed", "it does not say whose it is");
+    const cwd = asWords(json.cwd);
+    if (cwd !== null && this.#conversation.once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
+    if (message.role === "user") this.#asked(out, message);
+    if (typeof message.content === "string" && message.timestamp === undefined) return this.#sign(out);
+    // Lines are written in batches: the messages know better when they were said.
+    this.#conversation.message(out, message, { ...context, at: asTime(message.timestamp) ?? context.at });
+  }
+}
+
+function textIn(content: unknown): string {
+  if (typeof content === "string") return content;
+  const blocks = Array.isArray(content) ? content : [];
+  return blocks.map((block) => asText(asObject(block)?.text) ?? "").join("\n");
+}

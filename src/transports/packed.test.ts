@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { noReads, readLines } from "./files.ts";
+
+const LINES = Array.from({ length: 20_000 }, (_, i) => `{"line":${i + 1},"text":"${"x".repeat(i % 97)}"}`);
+
+function packedFile(bytes: Uint8Array): string {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "file.jsonl.zst");
+  writeFileSync(path, bytes);
+  return path;
+}
+
+async function read(path: string, from = { offset: 0, lines: 0 }) {
+  const found: { text: string; number: number; offset: number }[] = [];
+  for await (const lines of readLines(path, noReads(), () => true, from, { packed: "zstd" }))
+    for (const line of lines) if (line.is === "line") found.push({ text: Buffer.from(line.bytes).toString(), number: line.number, offset: line.offset });
+  return found;
+}
+
+describe("a packed file", () => {
+  const whole = zstdCompressSync(Buffer.from(`${LINES.join("\n")}\n`));
+
+  it("has the lines that were packed", async () => {
+    const found = await read(packedFile(whole));
+    expect(found.map((line) => line.text)).toEqual(LINES);
+  });
+
+  it("is read on from any of its lines", async () => {
+    const path = packedFile(whole);
+    const at = (await read(path))[12_345];
+    expect(at).toBeDefined();
+    const rest = await read(path, { offset: at?.offset ?? 0, lines: (at?.number ?? 1) - 1 });
+    expect({ first: rest[0], count: rest.length }).toEqual({ first: at, count: LINES.length - 12_345 });
+  });
+
+  it("throws where it is cut off, or nothing of the kind", async () => {
+    await expect(read(packedFile(whole.subarray(0, whole.length >> 1)))).rejects.toThrow();
+    await expect(read(packedFile(Buffer.from("not packed at all\n")))).rejects.toThrow();
+  });
+});

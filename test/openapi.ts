@@ -1,0 +1,32 @@
+/** Holds answers against the document that describes them. */
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+
+interface Operation {
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>;
+}
+export interface ApiDocument {
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: object;
+}
+const compiled = new Map<string, ValidateFunction>();
+/** The answer's schema as the document has it for this route, with nothing in the answer that it does not name. */
+function validatorOf(document: ApiDocument, route: string, method: string, status: number): ValidateFunction {
+  const name = `${method} ${route} ${status}`;
+  const schema = document.paths[route]?.[method]?.responses[status]?.content?.["application/json"]?.schema;
+  if (schema === undefined) throw new Error(`the document does not know ${name}`);
+  const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_, value: unknown) =>
+    isObjectSchema(value) ? { additionalProperties: false, ...value } : value,
+  ) as object;
+  const root = { ...closed, additionalProperties: (schema as { additionalProperties?: unknown }).additionalProperties ?? true };
+  const validate = compiled.get(name) ?? new Ajv2020({ strict: false, validateFormats: false }).compile(root);
+  compiled.set(name, validate);
+  return validate;
+}
+const isObjectSchema = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && "type" in value && value.type === "object" && "properties" in value;
+
+/** What is wrong with an answer; null if it is as described. */
+export function faultsIn(document: ApiDocument, route: string, method: string, status: number, body: unknown): ValidateFunction["errors"] | null {
+  const validate = validatorOf(document, route, method.toLowerCase(), status);
+  return validate(body) ? null : validate.errors;
+}

@@ -1,0 +1,86 @@
+/** Runs the real OpenCode, headless, in a home of its own that is thrown away afterwards. */
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { install } from "./install.ts";
+import { Group, type Run } from "./process.ts";
+
+export interface OpenCode {
+  home: string;
+  start(prompt: string): Run;
+  dispose(): Promise<void>;
+}
+
+export function installOpenCode(version: string): Promise<string[]> {
+  const programs = ["", "-baseline"].map((kind) => `opencode-${process.platform}-${process.arch}${kind}/bin/opencode`);
+  return install({ package: "opencode-ai", version, programs });
+}
+
+export async function openOpenCode([program = ""]: string[], modelUrl: string, extra: object): Promise<OpenCode> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
+  const [home, project] = [join(folder, "home"), join(folder, "project")];
+  const settings = join(home, ".config", "opencode");
+  await mkdir(project, { recursive: true });
+  // At start it would install a package of its own, unless it finds it in place.
+  const own = { dependencies: { "@opencode-ai/plugin": "*" } };
+  await mkdir(join(settings, "node_modules"), { recursive: true });
+  await writeFile(join(settings, "package.json"), JSON.stringify(own));
+  await writeFile(join(settings, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": own } }));
+  await writeFile(join(settings, "opencode.json"), JSON.stringify({ ...configuration(modelUrl), ...extra }));
+  await writeFile(join(project, "a.txt"), "alpha\n");
+  execFileSync("git", ["init", "-q", "-b", "main"], { cwd: project, env: { PATH: process.env.PATH ?? "", HOME: home } });
+  const group = new Group();
+
+  return {
+    home,
+    start: (prompt) => group.start([program, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
+    async dispose() {
+      await group.endAll();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function configuration(baseURL: string) {
+  const model = {
+    name: "Scripted",
+    tool_call: true,
+    reasoning: true,
+    limit: { context: 200_000, output: 8_192 },
+    cost: { input: 1, output: 2, cache_read: 0.1 },
+  };
+  return {
+    model: "scripted/model-1",
+    small_model: "scripted/model-1",
+    share: "disabled",
+    autoupdate: false,
+    lsp: false,
+    formatter: false,
+    snapshot: false,
+    enabled_providers: ["scripted"],
+    // Children may have children.
+    agent: { general: { permission: { task: "allow" } } },
+    provider: { scripted: { npm: "@ai-sdk/openai-compatible", name: "Scripted", options: { baseURL, apiKey: "not-a-key" }, models: { "model-1": model } } },
+  };
+}
+
+/** Nothing of the caller's own settings; no traffic but the model's. */
+function environment(home: string): Record<string, string> {
+  const off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS", "CLAUDE_CODE"].map((name) => [
+    `OPENCODE_DISABLE_${name}`,
+    "1",
+  ]);
+  return {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    XDG_DATA_HOME: join(home, ".local/share"),
+    XDG_CONFIG_HOME: join(home, ".config"),
+    XDG_STATE_HOME: join(home, ".local/state"),
+    XDG_CACHE_HOME: join(home, ".cache"),
+    TERM: "dumb",
+    LANG: "C.UTF-8",
+    OPENCODE_PURE: "1",
+    ...Object.fromEntries(off),
+  };
+}

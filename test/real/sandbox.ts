@@ -1,0 +1,46 @@
+/** A home of its own for a product that is run headless; thrown away afterwards. */
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Group, type Run } from "./process.ts";
+
+export interface Sandbox {
+  home: string;
+  start(prompt: string, flags?: string[]): Run;
+  /** Runs to the end; an exit code other than 0 is an error. */
+  run(prompt: string, flags?: string[]): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+/** What a product is started with. */
+export interface Launch {
+  command: string[];
+  /** Nothing of the caller's own settings or account is in it but what is named here. */
+  env: Record<string, string>;
+}
+
+export interface Places {
+  home: string;
+  temp: string;
+}
+
+/** `prepare` may write into the new home, and says how the product is started there. */
+export async function openHome(prepare: (places: Places) => Promise<Launch>, args: (prompt: string, flags: string[]) => string[]): Promise<Sandbox> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
+  const [home, project, temp] = ["home", "project", "tmp"].map((name) => join(folder, name)) as [string, string, string];
+  for (const path of [home, project, temp]) await mkdir(path);
+  await writeFile(join(project, "a.txt"), "alpha\n");
+  const { command, env: own } = await prepare({ home, temp });
+  const options = { cwd: project, env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: temp, TERM: "dumb", LANG: "C.UTF-8", ...own } };
+  const group = new Group();
+  const commandFor = (prompt: string, flags: string[] = []) => [...command, ...args(prompt, flags)];
+  return {
+    home,
+    start: (prompt, flags) => group.start(commandFor(prompt, flags), options),
+    run: (prompt, flags) => group.run(commandFor(prompt, flags), options),
+    async dispose() {
+      await group.endAll();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
