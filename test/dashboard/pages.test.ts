@@ -21,7 +21,10 @@ const idOf = async (name: string) => {
 };
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["c3-nested-parallel", "e-fail", "g-sameprompt", "f-killed"]))]);
+  [browser, server] = await Promise.all([
+    openBrowser(),
+    serve(homeWith(["c3-nested-parallel", "e-fail", "g-sameprompt", "f-killed"].map((name) => `claude/${name}`))),
+  ]);
   tab = await visit(browser, server.url);
   ({ items: threads } = await json<{ items: AgentRecord[] }>("threads"));
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;

@@ -15,12 +15,12 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** A home of its own with these recordings of a provider in it, so that tests may write there. */
-export function homeWith(recordings: readonly string[], provider = "claude"): string {
+/** A home of its own with these recordings in it, named `<provider>/<case>`, so that tests may write there. */
+export function homeWith(recordings: readonly string[]): string {
   const home = mkdtempSync(join(tmpdir(), "retinue-dashboard-"));
   for (const name of recordings) {
-    const from = join(FIXTURES, provider, name, "home");
-    if (!existsSync(from)) throw new Error(`there is no recording ${provider}/${name}`);
+    const from = join(FIXTURES, name, "home");
+    if (!existsSync(from)) throw new Error(`there is no recording ${name}`);
     cpSync(from, home, { recursive: true });
   }
   return home;

@@ -57,9 +57,13 @@ export function App() {
             <kbd>/</kbd>
           </form>
         </search>
-        <span class={`connection ${connection()}`} role="status" title={connection() === "open" ? "Live" : "Not connected; trying again"}>
+        <span
+          class={`connection ${connection()}`}
+          role="status"
+          title={connection() === "open" ? "Live" : connection() === "waiting" ? "Not connected; trying again" : "Connecting"}
+        >
           <span class="dot" />
-          <span class="word">{connection() === "open" ? "live" : "offline"}</span>
+          <span class="word">{connection() === "open" ? "live" : connection() === "waiting" ? "offline" : "…"}</span>
         </span>
         <button
           type="button"

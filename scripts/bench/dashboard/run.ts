@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Browser, CDPSession, Page } from "playwright-core";
-import { openBrowser } from "../../test/dashboard/browser.ts";
-import { type Running, serve } from "../../test/dashboard/server.ts";
-import { bytes, markdownTable, thousands } from "./format.ts";
+import { openBrowser } from "../../../test/dashboard/browser.ts";
+import { type Running, serve } from "../../../test/dashboard/server.ts";
+import { bytes, markdownTable, thousands } from "../format.ts";
 import { growThread, THREAD_ID, writeThread } from "./thread.ts";
 
 const EVENTS_EACH = 100;
@@ -14,7 +14,7 @@ const UPDATES_A_SECOND = 500;
 const UPDATING_MS = 8_000;
 const THREAD = `claude://${THREAD_ID}`;
 
-export interface DashboardNumbers {
+interface DashboardNumbers {
   readonly firstPaintMs: number;
   readonly blankRows: number;
   readonly scrolled: number;
@@ -27,7 +27,7 @@ export interface DashboardNumbers {
 }
 
 /** What must hold, beside what was measured. */
-export function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
+function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
   const ms = (value: number) => `${Math.round(value)} ms`;
   return [
     ["first paint of the tree", ms(numbers.firstPaintMs), "under 1,000 ms", numbers.firstPaintMs < 1_000],
@@ -39,7 +39,7 @@ export function verdicts(numbers: DashboardNumbers): readonly (readonly [string,
   ];
 }
 
-export async function dashboardSection(agents: number): Promise<string> {
+async function dashboardSection(agents: number): Promise<string> {
   const home = mkdtempSync(join(tmpdir(), "retinue-bench-dashboard-"));
   writeThread(home, { agents, eventsEach: EVENTS_EACH, ends: Date.now() - 1_000 });
   const [browser, server] = await Promise.all([openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]), serve(home)]);
@@ -92,7 +92,9 @@ async function firstPaint(page: Page, server: Running): Promise<number> {
         () =>
           new Promise<number>((resolve) => {
             const look = () =>
-              document.querySelectorAll(".row[role=treeitem]").length > 10 ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(look);
+              document.querySelectorAll(".row[role=treeitem]").length > 10
+                ? requestAnimationFrame(() => resolve(performance.now()))
+                : requestAnimationFrame(look);
             look();
           }),
       ),
@@ -104,7 +106,11 @@ async function firstPaint(page: Page, server: Running): Promise<number> {
 /** The page's JavaScript heap and what belongs to its documents, after garbage was collected. */
 async function pageBytes(session: CDPSession): Promise<number> {
   await session.send("HeapProfiler.collectGarbage");
-  const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = (await session.send("Runtime.getHeapUsage")) as {
+  const {
+    usedSize,
+    embedderHeapUsedSize = 0,
+    backingStorageSize = 0,
+  } = (await session.send("Runtime.getHeapUsage")) as {
     usedSize: number;
     embedderHeapUsedSize?: number;
     backingStorageSize?: number;
@@ -158,8 +164,10 @@ async function update(page: Page, server: Running, agents: number): Promise<{ up
 }
 
 function gzipped(scripts: ReadonlySet<string>): number {
-  const assets = join(import.meta.dirname, "../../dist/web/assets");
+  const assets = join(import.meta.dirname, "../../../dist/web/assets");
   return readdirSync(assets)
     .filter((name) => scripts.has(name))
     .reduce((sum, name) => sum + gzipSync(readFileSync(join(assets, name)), { level: 9 }).length, 0);
 }
+
+console.log(await dashboardSection(Number(process.argv[2] ?? 1_000)));

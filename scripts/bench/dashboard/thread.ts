@@ -16,6 +16,7 @@ const FANOUT = 10;
 
 const agentId = (n: number) => `a${String(n).padStart(16, "0")}`;
 const parentOf = (n: number) => (n <= FANOUT ? null : Math.ceil((n - FANOUT) / FANOUT));
+const depthOf = (n: number): number => ((parent) => (parent === null ? 1 : 1 + depthOf(parent)))(parentOf(n));
 const callOf = (n: number) => `toolu_spawn_${String(n).padStart(8, "0")}`;
 const agentPath = (home: string, n: number) => join(home, ".claude", FOLDER, THREAD_ID, "subagents", `agent-${agentId(n)}.jsonl`);
 const threadPath = (home: string) => join(home, ".claude", FOLDER, `${THREAD_ID}.jsonl`);
@@ -29,7 +30,14 @@ function record(n: number | null, at: number, type: "user" | "assistant", conten
     type === "user"
       ? { role: "user", content }
       : { id: `msg_bench_${records}_long_enough`, role: "assistant", model: "claude-opus-5-5", stop_reason: "end_turn", content, usage };
-  const fields = { parentUuid: null, uuid: `bench-record-${records}`, sessionId: THREAD_ID, timestamp: new Date(at).toISOString(), version: "2.1.325", cwd: "/home/dev/bench" };
+  const fields = {
+    parentUuid: null,
+    uuid: `bench-record-${records}`,
+    sessionId: THREAD_ID,
+    timestamp: new Date(at).toISOString(),
+    version: "2.1.325",
+    cwd: "/home/dev/bench",
+  };
   return `${JSON.stringify({ ...fields, ...who, type, message })}\n`;
 }
 
@@ -46,8 +54,18 @@ function transcript(n: number | null, children: readonly number[], { eventsEach,
     const child = children[step];
     const call =
       child === undefined
-        ? { type: "tool_use", id: `toolu_${n ?? 0}_${step}_long_enough`, name: "Bash", input: { command: `grep -rn ${words(4, step)}`, description: words(5, step) } }
-        : { type: "tool_use", id: callOf(child), name: "Agent", input: { prompt: `Task ${child}: ${words(30, child)}`, description: `Look at part ${child}`, subagent_type: "Explore" } };
+        ? {
+            type: "tool_use",
+            id: `toolu_${n ?? 0}_${step}_long_enough`,
+            name: "Bash",
+            input: { command: `grep -rn ${words(4, step)}`, description: words(5, step) },
+          }
+        : {
+            type: "tool_use",
+            id: callOf(child),
+            name: "Agent",
+            input: { prompt: `Task ${child}: ${words(30, child)}`, description: `Look at part ${child}`, subagent_type: "Explore" },
+          };
     lines.push(record(n, at(step), "assistant", [{ type: "text", text: words(20, step) }, call]));
     lines.push(record(n, at(step) + 1, "user", [{ type: "tool_result", tool_use_id: call.id, content: words(60, step), is_error: step % 17 === 3 }]));
   }
@@ -62,7 +80,7 @@ export function writeThread(home: string, options: ThreadOptions): void {
   writeFileSync(threadPath(home), transcript(null, children.get(null) ?? [], options));
   for (const n of numbers) {
     writeFileSync(agentPath(home, n), transcript(n, children.get(n) ?? [], options));
-    const meta = { agentType: "Explore", description: `Look at part ${n}`, toolUseId: callOf(n), spawnDepth: 1 };
+    const meta = { agentType: "Explore", description: `Look at part ${n}`, toolUseId: callOf(n), spawnDepth: depthOf(n) };
     writeFileSync(agentPath(home, n).replace(/\.jsonl$/, ".meta.json"), JSON.stringify(meta));
   }
 }
