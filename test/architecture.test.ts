@@ -26,7 +26,8 @@ const MAX_LINES = 400;
 const EXPLICIT_ANY = /(?:[:<|&]|\bas)\s*any\b(?!\s*(?:[(.?]|[!=]==))/;
 
 const product = sourceFiles("src").filter((file) => !isTest(file));
-const everything = [...sourceFiles("src"), ...sourceFiles("test")];
+const dashboard = sourceFiles("web").filter((file) => !isTest(file));
+const everything = [...sourceFiles("src"), ...sourceFiles("test"), ...sourceFiles("web")];
 const folderOf = (path: string) => path.split("/")[1] ?? "";
 
 describe("imports", () => {
@@ -50,11 +51,27 @@ describe("imports", () => {
     expect(crossing).toEqual([]);
   });
 
+  it("of the dashboard lead to the core and to nothing else of ours; its data layer knows neither pages nor the browser's framework", () => {
+    const wrong = dashboard.flatMap((file) =>
+      importsOf(file.text)
+        .map((target) => resolved(file, target))
+        .filter((path) => {
+          const isData = file.path.startsWith("web/src/data/");
+          if (path.startsWith("src/")) return !isData || !path.startsWith("src/core/");
+          return path.startsWith("node:")
+            ? file.path !== "web/vite.config.ts"
+            : isData && (path.startsWith("web/") ? !path.startsWith("web/src/data/") : path !== "eventsource-parser");
+        })
+        .map((path) => `${file.path} imports ${path}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   it("name the file they mean, with its ending", () => {
     expect(
       everything.flatMap((file) =>
         importsOf(file.text)
-          .filter((target) => target.startsWith(".") && !/\.(ts|json)$/.test(target))
+          .filter((target) => target.startsWith(".") && !/\.(tsx?|json|css)$/.test(target))
           .map((target) => `${file.path}: ${target}`),
       ),
     ).toEqual([]);
@@ -64,7 +81,7 @@ describe("imports", () => {
 describe("code", () => {
   it("names no product outside its provider", () => {
     const words = new RegExp(`\\b(${[...PRODUCTS].join("|")})\\b`, "i");
-    const naming = product.filter((file) => folderOf(file.path) !== "providers" && words.test(withoutComments(file.text)));
+    const naming = [...product, ...dashboard].filter((file) => folderOf(file.path) !== "providers" && words.test(withoutComments(file.text)));
     expect(naming.map((file) => file.path)).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /** A large home is read by several threads at once: nothing is read twice, nothing is missing, and the trees are those that one thread finds. */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +10,8 @@ import { readMachine } from "../src/app/machine.ts";
 import { openLibrary } from "../src/app/open.ts";
 import { loadSettings } from "../src/app/settings.ts";
 import { treeOf } from "../src/core/record.ts";
+import { hasLineBeyond } from "../src/transports/files.ts";
+import { mainWriter, THREAD_FILE, text } from "./claude-records.ts";
 import { filesBelow } from "./fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-crew-"));
@@ -75,4 +77,21 @@ describe("portions", () => {
   });
 
   it("of nothing are none", () => expect(portionsOf([])).toEqual([]));
+});
+
+describe("a giant record", () => {
+  it("is not given to a thread that has no room for it", { timeout: 120_000 }, async () => {
+    const home = mkdtempSync(join(scratch, "giant-"));
+    const [main, file] = [mainWriter(), join(home, ".claude", THREAD_FILE)];
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, [main.user("hello"), main.assistant([text("word ".repeat(10_000_000))])].map((record) => `${JSON.stringify(record)}\n`).join(""));
+    expect(hasLineBeyond(file, 49_000_000)).toBe(true);
+    expect(hasLineBeyond(file, 52_000_000)).toBe(false);
+    expect(hasLineBeyond(join(home, "nowhere"), 1)).toBe(false);
+    const own = { HOME: home, RETINUE_HOME: join(home, "data") };
+    const library = await openLibrary({ env: own, settings: await loadSettings(own), talk: () => {} });
+    await library.refresh();
+    expect([...library.threads({})]).toMatchObject([{ status: "completed", counts: { messages: 2 } }]);
+    library.close();
+  });
 });

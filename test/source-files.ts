@@ -11,9 +11,9 @@ export interface SourceText {
   readonly text: string;
 }
 
-export function sourceFiles(folder: "src" | "test"): SourceText[] {
+export function sourceFiles(folder: "src" | "test" | "web"): SourceText[] {
   return filesBelow(join(ROOT, folder))
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .map((path) => ({ path: `${folder}/${path}`, text: readFileSync(join(ROOT, folder, path), "utf8") }));
 }
 

@@ -30,6 +30,7 @@ const { values: given } = parseArgs({
     size: { type: "string", default: "100MB,1GB" },
     sessions: { type: "string", default: "1000,10000" },
     runs: { type: "string", default: "3" },
+    agents: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -37,7 +38,7 @@ const { values: given } = parseArgs({
 });
 if (given.help) {
   console.log(
-    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--runs 3] [--seed 1] [--write]\n--size none or --sessions none leaves those out; --write puts the tables into docs/benchmarks.md",
+    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --write puts the tables into docs/benchmarks.md",
   );
   process.exit(0);
 }
@@ -68,6 +69,15 @@ for (const options of homes) {
   const folder = mkdtempSync(join(scratch, "home-"));
   const section = await sectionOf(folder, options);
   rmSync(folder, { recursive: true });
+  console.log(`${section}\n`);
+  sections.push(section);
+}
+for (const agents of words(given.agents)) {
+  talk(`the dashboard, with a thread of ${agents} agents`);
+  const section = execFileSync(process.execPath, [join(ROOT, "scripts/bench/dashboard/run.ts"), agents], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  }).trim();
   console.log(`${section}\n`);
   sections.push(section);
 }

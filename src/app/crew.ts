@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import type { ReadCounts } from "../transports/files.ts";
+import { hasLineBeyond, type ReadCounts } from "../transports/files.ts";
 import type { RootSeen } from "./discover.ts";
 import type { Env } from "./home.ts";
 import type { FileToRead } from "./look.ts";
@@ -33,8 +33,11 @@ export interface MemberSays {
 
 /** All members write into one index, one after the other; more than two of them would mostly wait. */
 const MEMBERS = 2;
-/** Enough for what is read between two writes. One that needs more, for a giant record, ends, and its files are read as usual. */
+/** Enough for what is read between two writes. */
 const MEMORY_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32 };
+
+/** A record of this size takes several times as much memory. A thread that runs out of it may take the whole process with it, so files with larger ones are read as usual. */
+const GIANT_BYTES = 8 << 20;
 
 /** What is handed out at a time. */
 const PORTION_BYTES = 8 << 20;
@@ -43,7 +46,7 @@ const PORTION_FILES = 600;
 export function crewOf(env: Env): Crew {
   return {
     async read({ files, roots, counts, onFiles }) {
-      const portions = portionsOf(files);
+      const portions = portionsOf(files.filter(({ path, size }) => size <= GIANT_BYTES || !hasLineBeyond(path, GIANT_BYTES)));
       const member: Member = { env: { ...env }, roots: roots.map((root) => ({ ...root, provider: root.provider.name })) };
       const count = Math.min(MEMBERS, availableParallelism(), portions.length);
       const hear = (says: MemberSays) => {

@@ -75,7 +75,8 @@ async function start(options: ServeOptions): Promise<Served> {
     talk,
     ...(isDemo ? { liveness: () => "alive" as const } : {}),
     onProgress: (done, all) => {
-      state.reading = done === all ? null : { done, all };
+      // Later on it is about single files that grow.
+      if (!state.watching) state.reading = { done, all };
     },
   });
   const hub = new Hub(library, new Journal());
@@ -117,6 +118,7 @@ async function watch(library: Library, hub: Hub, state: ServerState, talk: (word
   try {
     for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
       state.watching = true;
+      state.reading = null;
       await hub.changed(threads);
     }
   } catch (error) {

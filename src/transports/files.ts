@@ -254,6 +254,31 @@ export async function* readLines(
 }
 
 const CHUNK = 1 << 20;
+
+/** Whether some line is longer than this, found by its ends alone. A file that cannot be read has none. */
+export function hasLineBeyond(path: string, max: number): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, WITHOUT_WAITING);
+    const block = Buffer.allocUnsafe(CHUNK);
+    let length = 0;
+    for (let read = readSync(file, block); read > 0 && length <= max; read = readSync(file, block)) {
+      let start = 0;
+      for (let end = block.indexOf(NEWLINE); end >= 0 && end < read && length <= max; end = block.indexOf(NEWLINE, start)) {
+        length = 0;
+        start = end + 1;
+      }
+      length += read - start;
+    }
+    return length > max;
+  } catch {
+    // Whoever reads it in earnest will say why it cannot be read.
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
 /** Opens a file to be read; whatever took its place since it was found must not keep us waiting. */
 export const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 

@@ -1,0 +1,173 @@
+/** How the dashboard bears a thread of a thousand agents and a hundred thousand events, in a real browser. */
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser, CDPSession, Page } from "playwright-core";
+import { openBrowser } from "../../../test/dashboard/browser.ts";
+import { type Running, serve } from "../../../test/dashboard/server.ts";
+import { bytes, markdownTable, thousands } from "../format.ts";
+import { growThread, THREAD_ID, writeThread } from "./thread.ts";
+
+const EVENTS_EACH = 100;
+const UPDATES_A_SECOND = 500;
+const UPDATING_MS = 8_000;
+const THREAD = `claude://${THREAD_ID}`;
+
+interface DashboardNumbers {
+  readonly firstPaintMs: number;
+  readonly blankRows: number;
+  readonly scrolled: number;
+  readonly treeBytes: number;
+  readonly logBytes: number;
+  readonly logEvents: number;
+  readonly updates: number;
+  readonly longestPauseMs: number;
+  readonly firstLoadBytes: number;
+}
+
+/** What must hold, beside what was measured. */
+function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
+  const ms = (value: number) => `${Math.round(value)} ms`;
+  return [
+    ["first paint of the tree", ms(numbers.firstPaintMs), "under 1,000 ms", numbers.firstPaintMs < 1_000],
+    ["blank rows while scrolling", `${numbers.blankRows} in ${numbers.scrolled} looks`, "none", numbers.blankRows === 0],
+    ["memory of the page, tree", bytes(numbers.treeBytes), "under 150 MB", numbers.treeBytes < 150e6],
+    [`memory of the page, log of ${thousands(numbers.logEvents)} entries`, bytes(numbers.logBytes), "under 150 MB", numbers.logBytes < 150e6],
+    [`longest pause at ${thousands(numbers.updates)} updates a second`, ms(numbers.longestPauseMs), "under 500 ms", numbers.longestPauseMs < 500],
+    ["script of the first load, gzipped", bytes(numbers.firstLoadBytes), "at most 60 KB", numbers.firstLoadBytes <= 60_000],
+  ];
+}
+
+async function dashboardSection(agents: number): Promise<string> {
+  const home = mkdtempSync(join(tmpdir(), "retinue-bench-dashboard-"));
+  writeThread(home, { agents, eventsEach: EVENTS_EACH, ends: Date.now() - 1_000 });
+  const [browser, server] = await Promise.all([openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]), serve(home)]);
+  try {
+    const numbers = await measureDashboard(browser, server, agents);
+    const rows = verdicts(numbers).map(([what, value, wanted, holds]) => [what, value, holds ? wanted : `**${wanted}**`]);
+    return `## Dashboard: a thread of ${thousands(agents)} agents and ${thousands(agents * EVENTS_EACH)} events\n\n${markdownTable(["", "measured", "wanted"], rows)}`;
+  } finally {
+    await browser.close();
+    await server.stop();
+  }
+}
+
+async function measureDashboard(browser: Browser, server: Running, agents: number): Promise<DashboardNumbers> {
+  await untilRead(server);
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  const scripts = new Set<string>();
+  page.on("response", (response) => {
+    if (response.url().endsWith(".js")) scripts.add(response.url().split("/").at(-1) ?? "");
+  });
+  const firstPaintMs = await firstPaint(page, server);
+  const firstLoadBytes = gzipped(scripts);
+  const treeBytes = await pageBytes(session);
+  const { blankRows, scrolled } = await scroll(page);
+  const { updates, longestPauseMs } = await update(page, server, agents);
+  await page.goto(`${server.url}/#/log/${THREAD}`);
+  await page.waitForFunction(() => /entr(y|ies)$/.test(document.querySelector(".chip-tools .muted")?.textContent ?? ""), undefined, { timeout: 180_000 });
+  const logEvents = Number((await page.locator(".chip-tools .muted").textContent())?.replace(/\D/g, ""));
+  return { firstPaintMs, firstLoadBytes, treeBytes, blankRows, scrolled, updates, longestPauseMs, logEvents, logBytes: await pageBytes(session) };
+}
+
+async function untilRead(server: Running): Promise<void> {
+  for (;;) {
+    const health = (await (await fetch(`${server.url}/api/health`)).json()) as { reading: unknown; watching: boolean };
+    if (health.reading === null && health.watching) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** From the beginning of the navigation to the frame that shows rows of the tree; the middle of three visits. */
+async function firstPaint(page: Page, server: Running): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < 3; run += 1) {
+    await page.goto("about:blank");
+    await page.goto(`${server.url}/#/tree/${THREAD}`, { waitUntil: "commit" });
+    times.push(
+      await page.evaluate(
+        () =>
+          new Promise<number>((resolve) => {
+            const look = () =>
+              document.querySelectorAll(".row[role=treeitem]").length > 10
+                ? requestAnimationFrame(() => resolve(performance.now()))
+                : requestAnimationFrame(look);
+            look();
+          }),
+      ),
+    );
+  }
+  return times.toSorted((a, b) => a - b)[1] ?? Number.NaN;
+}
+
+/** The page's JavaScript heap and what belongs to its documents, after garbage was collected. */
+async function pageBytes(session: CDPSession): Promise<number> {
+  await session.send("HeapProfiler.collectGarbage");
+  const {
+    usedSize,
+    embedderHeapUsedSize = 0,
+    backingStorageSize = 0,
+  } = (await session.send("Runtime.getHeapUsage")) as {
+    usedSize: number;
+    embedderHeapUsedSize?: number;
+    backingStorageSize?: number;
+  };
+  return usedSize + embedderHeapUsedSize + backingStorageSize;
+}
+
+/** After every frame of a fast scroll, looks at three places of the list: there must be a row at each. */
+async function scroll(page: Page): Promise<{ blankRows: number; scrolled: number }> {
+  return page.evaluate(async () => {
+    const list = document.querySelector(".list") as HTMLElement;
+    const box = list.getBoundingClientRect();
+    let [blankRows, scrolled] = [0, 0];
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    for (const step of [120, 700, -300, 2_000]) {
+      for (let n = 0; n < 60; n += 1) {
+        list.scrollTop += step;
+        await frame();
+        if (list.scrollTop + list.clientHeight >= list.scrollHeight - 2_000) list.scrollTop = 0;
+        await frame();
+        for (const part of [0.2, 0.5, 0.9]) {
+          scrolled += 1;
+          if (document.elementFromPoint(box.left + 60, box.top + box.height * part)?.closest(".row") == null) blankRows += 1;
+        }
+      }
+    }
+    list.scrollTop = 0;
+    return { blankRows, scrolled };
+  });
+}
+
+/** While many agents write, how long the page is away at worst, and how many records really changed under its eyes. */
+async function update(page: Page, server: Running, agents: number): Promise<{ updates: number; longestPauseMs: number }> {
+  await page.evaluate(() => {
+    const pause = { last: performance.now(), longest: 0 };
+    Object.assign(window, { pause });
+    setInterval(() => {
+      pause.longest = Math.max(pause.longest, performance.now() - pause.last);
+      pause.last = performance.now();
+    }, 5);
+  });
+  const started = Date.now();
+  let written = 0;
+  while (Date.now() - started < UPDATING_MS) {
+    const due = Math.floor(((Date.now() - started) / 1_000) * UPDATES_A_SECOND);
+    for (; written < due; written += 1) growThread(server.home, 1 + (written % agents));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const longestPauseMs = await page.evaluate(() => (window as unknown as { pause: { longest: number } }).pause.longest);
+  return { updates: Math.round(written / (UPDATING_MS / 1_000)), longestPauseMs };
+}
+
+function gzipped(scripts: ReadonlySet<string>): number {
+  const assets = join(import.meta.dirname, "../../../dist/web/assets");
+  return readdirSync(assets)
+    .filter((name) => scripts.has(name))
+    .reduce((sum, name) => sum + gzipSync(readFileSync(join(assets, name)), { level: 9 }).length, 0);
+}
+
+console.log(await dashboardSection(Number(process.argv[2] ?? 1_000)));

@@ -1,0 +1,37 @@
+/** A real browser for tests: the one that is installed, or, where we may, one that we install. */
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { type Browser, chromium } from "playwright-core";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/usr/bin/google-chrome-stable", "/snap/bin/chromium"];
+
+export function browserPath(): string {
+  const found = [process.env.RETINUE_TEST_BROWSER ?? "", ...PLACES].find((path) => path !== "" && existsSync(path));
+  if (found !== undefined) return found;
+  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get"))
+    throw new Error("no Chromium found: install it, or name one in RETINUE_TEST_BROWSER; the dashboard's tests need a real browser");
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  try {
+    execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "ignore" });
+  } catch {
+    // The list of packages may be missing or old.
+    execFileSync("apt-get", ["update"], { env, stdio: "ignore" });
+    execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { env, stdio: "inherit" });
+  }
+  return "/usr/bin/chromium";
+}
+
+export const BROWSER_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+  "--disable-dev-shm-usage",
+];
+
+/** With a fresh profile, as playwright makes one for every launch. */
+export function openBrowser(more: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath: browserPath(), headless: true, args: [...BROWSER_FLAGS, ...more] });
+}

@@ -1,0 +1,186 @@
+/** Transcripts are other people's words: whatever stands in them is shown, and nothing of it runs, loads or stops the page. */
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../claude-records.ts";
+import { openBrowser } from "./browser.ts";
+import { type Running, serve } from "./server.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const BEACON = "http://beacon.invalid/pixel.png";
+const HOSTILE = [
+  `<script>alert("script")</script><img src="${BEACON}?html" onerror="alert('onerror')"><svg onload="alert('svg')"></svg>`,
+  `![pixel](${BEACON}?markdown) [click me](javascript:alert('link')) [data](data:text/html,<script>alert(1)</script>) <javascript:alert('auto')>`,
+  `<iframe src="${BEACON}"></iframe><style>body{display:none}</style><form action="${BEACON}"><input autofocus onfocus="alert('focus')"></form>`,
+  `<a href="jav&#x09;ascript:alert('entity')">x</a><math><mtext></table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert('mxss')&gt;">`,
+  "\u001b[31mred\u001b[0m \u001b]0;title\u0007 bell\u0007 user\u202etxt.exe \u{e0041}\u200b",
+  `[ref]: ${BEACON}?reference\n\n![shown][ref]\n\n\`\`\`html\n<script>alert("code")</script>\n\`\`\`\n\n- [x] done`,
+].join("\n\n");
+/** What Markdown takes long to read, or makes too much of. */
+const SLOW = [
+  "[".repeat(15_000),
+  "*a_ ".repeat(4_000),
+  "> ".repeat(7_000),
+  `${"- ".repeat(3_000)}x`,
+  "`".repeat(15_000),
+  "<a ".repeat(5_000),
+  "|a".repeat(7_500),
+  "![](".repeat(4_000),
+];
+const NAME = `<b onmouseover=alert(1)>Leaf</b> \u202e${"x".repeat(3_000)}`;
+const GIANT = 50_000_000;
+
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+const thread = `claude://${SESSION}`;
+
+function write(home: string, path: string, content: readonly unknown[] | object) {
+  const file = join(home, ".claude", path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, Array.isArray(content) ? content.map((line) => `${JSON.stringify(line)}\n`).join("") : JSON.stringify(content));
+}
+
+beforeAll(async () => {
+  const home = mkdtempSync(join(tmpdir(), "retinue-hostile-"));
+  const [main, leaf] = [mainWriter(), agentWriter("a1111111111111111")];
+  let nested: unknown = "deep";
+  for (let depth = 0; depth < 90; depth += 1) nested = { nested };
+  const call = toolUse("toolu_1", "Agent", { prompt: HOSTILE, description: NAME, subagent_type: "<img src=x onerror=alert(2)>" });
+  const edit = toolUse("toolu_2", "Edit", {
+    file_path: "<script>alert(3)</script>",
+    old_string: "a\n".repeat(20_000),
+    new_string: "<img src=x onerror=alert(4)>\n".repeat(20_000),
+  });
+  write(home, THREAD_FILE, [
+    main.user(HOSTILE),
+    main.assistant([text(HOSTILE), call]),
+    main.result("toolu_1", HOSTILE),
+    main.assistant([edit]),
+    main.result("toolu_2", HOSTILE, {}, true),
+    main.assistant([toolUse("toolu_3", "Bash", { command: nested, __proto__: { polluted: true } })]),
+    main.result("toolu_3", "y".repeat(GIANT)),
+    ...SLOW.map((words) => main.assistant([text(words)])),
+    main.assistant([text(`giant ${"words and ".repeat(GIANT / 10)}`)]),
+    main.assistant([text("The end.")]),
+  ]);
+  write(home, agentFile("a1111111111111111"), [leaf.user(HOSTILE), leaf.assistant([text(HOSTILE)])]);
+  write(home, metaFile("a1111111111111111"), { agentType: "<img src=x onerror=alert(2)>", description: NAME, toolUseId: "toolu_1", spawnDepth: 1 });
+  [browser, server] = await Promise.all([openBrowser(), serve(home)]);
+  tab = await visit(browser, server.url);
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+}, 60_000);
+
+/** How long the page takes to answer a question, at worst, while something happens. */
+async function slowestAnswer(work: () => Promise<void>): Promise<number> {
+  await tab.page.evaluate(() => {
+    const watch = { last: performance.now(), worst: 0, timer: 0 };
+    watch.timer = window.setInterval(() => {
+      watch.worst = Math.max(watch.worst, performance.now() - watch.last);
+      watch.last = performance.now();
+    }, 10);
+    Object.assign(window, { watch });
+  });
+  await work();
+  return tab.page.evaluate(() => {
+    const { watch } = window as unknown as { watch: { worst: number; timer: number } };
+    window.clearInterval(watch.timer);
+    return watch.worst;
+  });
+}
+
+describe("a hostile transcript", () => {
+  it("is text in the list, the tree and its tips", async () => {
+    await tab.goto("#/");
+    await tab.page.locator(".thread .name").waitFor();
+    expect(await tab.page.locator(".thread .name").textContent()).toContain("<script>alert");
+    await tab.goto(`#/tree/${thread}`);
+    const leaf = tab.page.locator(".row .name", { hasText: "Leaf" });
+    await leaf.waitFor();
+    expect(await leaf.textContent()).toContain("<b onmouseover=alert(1)>Leaf</b> ‹U+202E›xxx");
+    await leaf.hover();
+    await tab.page.locator(".tip .prompt").waitFor();
+    await tab.page.mouse.move(0, 0);
+  });
+
+  it("is Markdown without teeth in the timeline", async () => {
+    await tab.goto(`#/agent/${thread}/a1111111111111111`);
+    await tab.page.locator(".step .rendered").nth(1).waitFor();
+    const said = tab.page.locator(".step .rendered").nth(1);
+    const words = await said.textContent();
+    expect(words).toContain('<script>alert("script")</script>');
+    expect(words).toContain(`[image: pixel · ${BEACON}?markdown]`);
+    expect(words).toContain("red  bell␇ user‹U+202E›txt.exe ‹U+E0041›‹U+200B›");
+    expect(words).not.toContain("\u001b");
+    const tags = await tab.page
+      .locator("main")
+      .evaluate((main) => [...new Set([...main.querySelectorAll("*")].map((element) => element.tagName.toLowerCase()))]);
+    for (const tag of ["script", "img", "iframe", "style", "form", "svg", "math", "object"]) expect(tags).not.toContain(tag);
+    const links = await tab.page.locator(".rendered a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+    expect(links.filter((href) => href !== null && !/^(https?|mailto):/.test(href))).toEqual([]);
+  });
+
+  it("does not stop the page, neither by its size nor by what Markdown makes of it", async () => {
+    await tab.goto("#/");
+    const worst = await slowestAnswer(async () => {
+      await tab.goto(`#/agent/${thread}`);
+      await tab.page.locator(".step").first().waitFor();
+      await tab.page.locator(".list").focus();
+      for (let page = 0; page < 12; page += 1) {
+        await tab.page.mouse.wheel(0, 900);
+        await tab.page.waitForTimeout(60);
+      }
+      await tab.page.keyboard.press("End");
+      await tab.page.getByText("The end.").first().waitFor();
+    });
+    expect(worst).toBeLessThan(1_500);
+  });
+
+  it("shows the beginning of a giant, and more of it on demand", async () => {
+    await tab.goto(`#/agent/${thread}`);
+    const call = tab.page.locator(".step", { hasText: "Bash" }).first();
+    await tab.page.locator(".step").first().waitFor();
+    for (let tries = 0; tries < 30 && (await call.count()) === 0; tries += 1) await tab.page.keyboard.press("j");
+    await call.locator("button.step-line").click();
+    const more = call.getByRole("button", { name: /Show more: [\d,]+ characters left/ });
+    await more.waitFor();
+    const worst = await slowestAnswer(async () => {
+      await more.click();
+      await tab.page.waitForFunction(() => [...document.querySelectorAll(".plain code")].some((code) => (code.textContent ?? "").length > 20_000));
+    });
+    expect(worst).toBeLessThan(3_000);
+    const [longest] = await tab.page.locator(".plain code").evaluateAll((all) => all.map((code) => code.textContent?.length ?? 0).sort((a, b) => b - a));
+    expect(longest).toBeLessThan(100_000);
+  });
+
+  it("is harmless as an edit and as a deep input", async () => {
+    await tab.goto(`#/agent/${thread}`);
+    const edit = tab.page.locator(".step", { hasText: "Edit" }).first();
+    await edit.locator("button.step-line").click();
+    await edit.locator(".diff-line").first().waitFor();
+    expect(await edit.locator(".path").textContent()).toBe("<script>alert(3)</script>");
+    expect(await edit.locator(".diff-line").count()).toBeLessThan(100);
+    await edit.getByRole("button", { name: "Load all of the input" }).click();
+    await edit.getByRole("button", { name: /Show \d+ more lines/ }).waitFor();
+    expect(await tab.page.evaluate(() => ({}) as { polluted?: boolean })).toEqual({});
+  });
+
+  it("is text in the log and among the findings", async () => {
+    await tab.goto(`#/log/${thread}`);
+    await tab.page.locator(".entry").nth(3).waitFor();
+    await tab.page.locator(".log-line").first().click();
+    await tab.page.locator(".entry .step .rendered").first().waitFor();
+    await tab.goto("#/?q=alert");
+    await tab.page.locator(".found mark").first().waitFor();
+    expect(await tab.page.locator(".found").first().textContent()).toContain("alert");
+  });
+
+  it("ran nothing, loaded nothing, and met no error", () => {
+    expect(tab.complaints).toEqual([]);
+  });
+});

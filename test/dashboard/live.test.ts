@@ -1,0 +1,83 @@
+/** What is written while one looks is there at once, without a reload. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordingIn, replay } from "../../src/app/replay.ts";
+import { FIXTURES } from "../fixtures.ts";
+import { openBrowser } from "./browser.ts";
+import { type Running, serve } from "./server.ts";
+import { treeOnScreen, type Visit, visit } from "./visit.ts";
+
+const LASTS_MS = 6_000;
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+const stop = new AbortController();
+let replayed: Promise<unknown>;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
+  tab = await visit(browser, server.url);
+}, 60_000);
+afterAll(async () => {
+  stop.abort();
+  await replayed;
+  await browser?.close();
+  await server?.stop();
+});
+
+describe("a machine on which no agent has worked yet", () => {
+  it("is told where we looked, and how to see something", async () => {
+    await tab.goto("#/");
+    const nothing = tab.page.getByTestId("nothing-yet");
+    await nothing.waitFor();
+    await nothing.locator(".roots li").first().waitFor();
+    const words = await nothing.textContent();
+    expect(words).toContain("Nothing to show yet.");
+    expect(words).toContain("retinue demo");
+    expect(words).toContain(join(server.home, ".claude"));
+    expect(words).toContain("not there");
+  });
+});
+
+describe("while agents work", () => {
+  it("their thread appears by itself, and its tree grows to what it is in the end", async () => {
+    const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
+    replayed = replay(recording, { to: join(server.home, ".claude"), begins: Date.now(), lasts: LASTS_MS, take: 0, signal: stop.signal });
+    await tab.page.locator(".thread").waitFor();
+    await tab.page.locator(".thread").click();
+    await tab.page.locator(".row.root").waitFor();
+    const sizes = new Set<number>();
+    for (const deadline = Date.now() + LASTS_MS * 3; Date.now() < deadline; ) {
+      const rows = await treeOnScreen(tab.page);
+      sizes.add(rows.length);
+      if (rows.length === 9) break;
+      await tab.page.waitForTimeout(50);
+    }
+    expect(sizes.size).toBeGreaterThan(2);
+    expect(await treeOnScreen(tab.page)).toContain("    Leaf B3 late");
+  });
+
+  it("an agent is followed to its end", async () => {
+    await tab.page.locator(".row.root .name").click();
+    await tab.page.locator(".step").first().waitFor();
+    await tab.page.keyboard.press("f");
+    await tab.page.getByText("The late leaf reported.").last().waitFor({ timeout: 20_000 });
+    expect(tab.page.url()).toContain("follow=1");
+    await replayed;
+  });
+
+  it("the live page and a fresh one show the same", async () => {
+    await tab.page.keyboard.press("u");
+    await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
+    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 20_000 });
+    const numbers = async () => (await tab.page.locator(".row[role=treeitem] .cell[data-column*=okens]").allTextContents()).join(" ");
+    const live = [await treeOnScreen(tab.page), await numbers()];
+    await tab.page.reload();
+    await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
+    expect([await treeOnScreen(tab.page), await numbers()]).toEqual(live);
+    expect(tab.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,64 @@
+/** Threads of all products on one machine: each is listed under its product's name, and its tree, log and agents are there. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AgentRecord } from "../../src/core/agent.ts";
+import { PROVIDERS } from "../../src/providers/index.ts";
+import { FIXTURES } from "../fixtures.ts";
+import { openBrowser } from "./browser.ts";
+import { homeWith, type Running, serve } from "./server.ts";
+import { treeOnScreen, type Visit, visit } from "./visit.ts";
+
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+let threads: readonly AgentRecord[];
+
+/** The richest recording of a product, as its name goes: whoever adds a product has one here. */
+function recordingOf(provider: string): string {
+  const names = readdirSync(join(FIXTURES, provider)).sort();
+  return `${provider}/${names.find((name) => /nested/.test(name)) ?? names.find((name) => /parallel/.test(name)) ?? names[0]}`;
+}
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(PROVIDERS.map(({ name }) => recordingOf(name))))]);
+  tab = await visit(browser, server.url);
+  await tab.goto("#/");
+  await tab.page.locator(".thread").first().waitFor();
+  threads = ((await (await fetch(`${server.url}/api/threads`)).json()) as { items: AgentRecord[] }).items;
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+}, 60_000);
+
+describe("a machine with many products", () => {
+  it("lists them all, and filters by each", async () => {
+    for (const { name, product } of PROVIDERS) {
+      await tab.page.getByLabel("Product").selectOption(name);
+      await tab.page.waitForFunction(
+        ([words, count]) => {
+          const shown = [...document.querySelectorAll(".thread .product")].map((element) => element.textContent);
+          return shown.length === count && shown.every((text) => text === words);
+        },
+        [product, threads.filter((thread) => thread.provider === name).length] as const,
+      );
+    }
+    expect(new Set(threads.map((thread) => thread.provider)).size).toBe(PROVIDERS.length);
+  });
+
+  it.each(PROVIDERS.map(({ name }) => name))("shows the tree, the agents and the log of %s", async (provider) => {
+    const [thread] = threads.filter((one) => one.provider === provider).toSorted((a, b) => b.counts.descendants - a.counts.descendants);
+    await tab.goto(`#/tree/${thread?.uri}`);
+    await tab.page.waitForFunction((count) => document.querySelectorAll(".row[role=treeitem]").length === count, 1 + (thread?.counts.descendants ?? 0));
+    expect(await treeOnScreen(tab.page)).toHaveLength(1 + (thread?.counts.descendants ?? 0));
+    await tab.page.keyboard.press("End");
+    await tab.page.keyboard.press("Enter");
+    await tab.page.locator(".step").first().waitFor();
+    await tab.goto(`#/log/${thread?.uri}`);
+    await tab.page.locator(".entry").first().waitFor();
+    expect(await tab.page.locator(".agent-chip").count()).toBe(1 + (thread?.counts.descendants ?? 0));
+    expect(tab.complaints).toEqual([]);
+  });
+});

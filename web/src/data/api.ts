@@ -1,0 +1,121 @@
+import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Paged, SentEvent, Why } from "./types.ts";
+
+/** What the server says went wrong, in its own words. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly next: string | null;
+
+  constructor(status: number, code: string, message: string, next: string | null) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.next = next;
+  }
+}
+
+export interface ThreadQuery {
+  readonly provider?: string | undefined;
+  readonly cwd?: string | undefined;
+  /** `2h`, `3d`, `1w`, or a date. */
+  readonly since?: string | undefined;
+  readonly running?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** An answer that the live stream can go on from. */
+export interface Snapshot<T> {
+  readonly body: T;
+  /** Where the stream stood; what the stream tells from there on is not in the answer. */
+  readonly live: string | null;
+}
+
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** The server's answers, typed. Addresses are relative, so that the dashboard works below any path. */
+export class Api {
+  readonly #fetch: Fetch;
+
+  constructor(fetch: Fetch) {
+    this.#fetch = fetch;
+  }
+
+  threads(query: ThreadQuery, signal?: AbortSignal): Promise<Snapshot<Paged<AgentRecord>>> {
+    return this.#snapshot("api/threads", { ...query }, signal);
+  }
+
+  agent(uri: string, signal?: AbortSignal): Promise<Snapshot<AgentTree>> {
+    return this.#snapshot(agentPath(uri), {}, signal);
+  }
+
+  events(uri: string, query: { after?: string | undefined; limit: number; subtree?: boolean }, signal?: AbortSignal): Promise<Snapshot<EventPage>> {
+    return this.#snapshot(`${agentPath(uri)}/events`, query, signal);
+  }
+
+  /** One event with all of its text. */
+  event(uri: string, id: string): Promise<SentEvent> {
+    return this.#get(eventPath(uri, id), {}, undefined);
+  }
+
+  why(uri: string, signal?: AbortSignal): Promise<Why> {
+    return this.#get(`${agentPath(uri)}/why`, {}, signal);
+  }
+
+  search(q: string, limit: number, signal?: AbortSignal): Promise<Paged<Found>> {
+    return this.#get("api/search", { q, limit }, signal);
+  }
+
+  health(signal?: AbortSignal): Promise<Health> {
+    return this.#get("api/health", {}, signal);
+  }
+
+  doctor(signal?: AbortSignal): Promise<Doctor> {
+    return this.#get("api/doctor", {}, signal);
+  }
+
+  /** Gives the agent's URI in its new place. */
+  async link(child: string, parent: string): Promise<string> {
+    const response = await this.#send("api/links", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ child, parent }),
+    });
+    return ((await response.json()) as { uri: string }).uri;
+  }
+
+  async unlink(child: string): Promise<void> {
+    await this.#send(`api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
+  }
+
+  async #get<T>(path: string, query: Query, signal: AbortSignal | undefined): Promise<T> {
+    return (await this.#snapshot<T>(path, query, signal)).body;
+  }
+
+  async #snapshot<T>(path: string, query: Query, signal: AbortSignal | undefined): Promise<Snapshot<T>> {
+    const params = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "" && value !== false) params.set(name, String(value));
+    const response = await this.#send(params.size === 0 ? path : `${path}?${params}`, signal === undefined ? {} : { signal });
+    return { body: (await response.json()) as T, live: response.headers.get("retinue-live") };
+  }
+
+  async #send(url: string, init: RequestInit): Promise<Response> {
+    const response = await this.#fetch(url, init).catch((error: Error) => {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError(0, "unreachable", "The server does not answer.", "Is retinue still running in its terminal?");
+    });
+    if (response.ok) return response;
+    const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; next?: string | null } } | null;
+    throw new ApiError(
+      response.status,
+      body?.error?.code ?? "failed",
+      body?.error?.message ?? `The server answers ${response.status}.`,
+      body?.error?.next ?? null,
+    );
+  }
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
+export const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;

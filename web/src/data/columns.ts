@@ -1,0 +1,78 @@
+import type { Sums } from "./agent-set.ts";
+import { count, dollars, duration, exact } from "./format.ts";
+import { type AgentRecord, totalTokens, type Usage } from "./types.ts";
+
+export type ColumnId = "tokens" | "input" | "output" | "cacheRead" | "cacheWrite" | "cost" | "time" | "tools" | "errors";
+
+export interface Column {
+  readonly id: ColumnId;
+  readonly label: string;
+  /** For a person who wonders what is counted. */
+  readonly says: string;
+  own(record: AgentRecord, now: number): number | null;
+  /** With everything below. */
+  total(record: AgentRecord, sums: Sums | undefined, now: number): number | null;
+  format(value: number | null): string;
+  exact(value: number): string;
+}
+
+const tokens = (id: ColumnId, label: string, says: string, of: (usage: Usage) => number): Column => ({
+  id,
+  label,
+  says,
+  own: (record) => of(record.usage.own),
+  total: (record) => of(record.usage.subtree),
+  format: count,
+  exact,
+});
+
+/** A running agent's clock goes on between two records. */
+export function ownTime(record: AgentRecord, now: number): number | null {
+  return record.status === "running" && record.startedAt !== null ? Math.max(0, now - Date.parse(record.startedAt)) : record.durationMs;
+}
+
+export const COLUMNS: readonly Column[] = [
+  tokens("tokens", "Tokens", "Input, output, cache reads and cache writes together", totalTokens),
+  tokens("input", "Input", "Input tokens outside the cache", (u) => u.inputTokens),
+  tokens("output", "Output", "Output tokens, with reasoning where the product counts it there", (u) => u.outputTokens),
+  tokens("cacheRead", "C. read", "Tokens read from the cache", (u) => u.cacheReadTokens),
+  tokens("cacheWrite", "C. write", "Tokens written to the cache", (u) => u.cacheWriteTokens),
+  {
+    id: "cost",
+    label: "Cost",
+    says: "US dollars; a dash where a model has no known price",
+    own: (record) => record.usage.own.costUsd,
+    total: (record) => record.usage.subtree.costUsd,
+    format: dollars,
+    exact: (usd) => `$${usd.toFixed(6)}`,
+  },
+  {
+    id: "time",
+    label: "Time",
+    says: "From the first record to the last; with everything below: to the last of any",
+    own: ownTime,
+    total: (_record, sums, now) => (sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from),
+    format: duration,
+    exact: (ms) => `${exact(ms)} ms`,
+  },
+  {
+    id: "tools",
+    label: "Tools",
+    says: "Tool calls",
+    own: (record) => record.counts.toolCalls,
+    total: (_record, sums) => sums?.toolCalls ?? null,
+    format: count,
+    exact,
+  },
+  {
+    id: "errors",
+    label: "Errors",
+    says: "Tool calls that failed",
+    own: (record) => record.counts.toolErrors,
+    total: (_record, sums) => sums?.toolErrors ?? null,
+    format: count,
+    exact,
+  },
+];
+
+export const columnOf = (id: string): Column | undefined => COLUMNS.find((column) => column.id === id);

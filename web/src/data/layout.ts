@@ -1,0 +1,42 @@
+import { COLUMNS, type Column, type ColumnId } from "./columns.ts";
+
+export const MODES = ["both", "own", "total"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** A column as it is drawn: of the agent alone, or with everything below. */
+export interface ShownColumn {
+  readonly key: string;
+  readonly column: Column;
+  readonly total: boolean;
+}
+
+const SETS: readonly (readonly ColumnId[])[] = [
+  ["input", "output", "cacheRead", "cacheWrite", "cost", "time", "tools", "errors"],
+  ["tokens", "cost", "time", "tools", "errors"],
+  ["tokens", "cost", "time", "errors"],
+  ["tokens", "cost", "time"],
+  ["cost", "time"],
+];
+
+export const COLUMN_PX = 78;
+const NAME_PX = 330;
+const STATUS_PX = 112;
+const NARROW_NAME_PX = 190;
+
+/** As much as there is room for: tokens by kind where it is wide, cost and time where it is narrow. */
+export function layout(width: number, mode: Mode, kinds: boolean): { readonly columns: readonly ShownColumn[]; readonly status: boolean } {
+  const status = width >= 720;
+  const room = width - (status ? NAME_PX + STATUS_PX : NARROW_NAME_PX);
+  const sides = mode === "both" ? [false, true] : [mode === "total"];
+  const fits = (set: readonly ColumnId[], times: number) => set.length * times * COLUMN_PX <= room;
+  const set = kinds ? SETS[0] : SETS.find((ids) => fits(ids, sides.length));
+  // Where not even the fewest fit twice, what counts is the whole.
+  const shown = set === undefined ? [true] : sides;
+  const ids = set ?? SETS.find((one) => fits(one, 1)) ?? (["cost"] as const);
+  return {
+    status,
+    columns: COLUMNS.filter(({ id }) => ids.includes(id as never)).flatMap((column) =>
+      shown.map((total) => ({ key: `${total ? "Σ" : ""}${column.id}`, column, total })),
+    ),
+  };
+}

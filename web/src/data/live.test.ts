@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { earliest, LiveStream } from "./live.ts";
+import { sampleAgent } from "./sample.ts";
+
+interface Part {
+  readonly status?: number;
+  readonly text?: string;
+  /** The wire is cut instead of closed. */
+  readonly cut?: boolean;
+}
+
+/** Answers one request after the other with what a server would have sent, and then keeps silent. */
+function followed(parts: readonly Part[]) {
+  const asked: (string | null)[] = [];
+  const told: string[] = [];
+  const waits: number[] = [];
+  let done: () => void = () => {};
+  const over = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const stream = new LiveStream({
+    fetch: async (_url, init) => {
+      asked.push(new Headers(init.headers).get("last-event-id"));
+      const part = parts[asked.length - 1];
+      if (part === undefined) {
+        done();
+        return new Promise(() => {});
+      }
+      const bytes = new TextEncoder().encode(part.text);
+      let at = 0;
+      const body = new ReadableStream({
+        pull(controller) {
+          // In pieces, as wires deliver.
+          if (at < bytes.length) controller.enqueue(bytes.subarray(at, at + 7));
+          else if (part.cut === true) controller.error(new Error("cut"));
+          else controller.close();
+          at += 7;
+        },
+      });
+      return new Response(body, { status: part.status ?? 200 });
+    },
+    wait: async (ms) => {
+      waits.push(ms);
+    },
+    handlers: {
+      agent: (record) => told.push(`agent ${record.uri}`),
+      event: (event) => told.push(`event ${event.id}`),
+      removed: (uri) => told.push(`removed ${uri}`),
+      reset: () => told.push("reset"),
+      connection: () => {},
+    },
+  });
+  stream.follow("api/live", null);
+  return { asked, told, waits, over, stream };
+}
+
+const message = (event: string, id: string, data: unknown) => `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+
+describe("the live stream", () => {
+  it("goes on behind the last message after a cut", async () => {
+    const { asked, told, over } = followed([
+      { text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`, cut: true },
+      { text: `${message("removed", "g-3", { uri: "a" })}event: agent\nid: g-4\ndata: {"half` },
+      { text: message("other", "g-5", {}) },
+    ]);
+    await over;
+    expect(told).toEqual(["agent a", "event e1", "removed a"]);
+    expect(asked).toEqual([null, "g-2", "g-3", "g-5"]);
+  });
+
+  it("begins anew when the server says that it cannot go on", async () => {
+    const { asked, told, over } = followed([{ text: message("event", "g-9", { id: "e1" }) }, { text: "event: reset\nid: h-0\ndata: {}\n\n" }]);
+    await over;
+    expect(told).toEqual(["event e1", "reset"]);
+    expect(asked).toEqual([null, "g-9", "h-0"]);
+  });
+
+  it("waits longer and longer while nobody answers", async () => {
+    const { waits, over } = followed([{ status: 503 }, { status: 503 }, { status: 503 }, { text: "" }, { status: 503 }]);
+    await over;
+    expect(waits).toEqual([500, 1000, 2000, 250, 500]);
+  });
+
+  it("can be stopped and started", async () => {
+    const { stream, asked, over } = followed([{ text: message("event", "g-1", { id: "e1" }) }]);
+    await over;
+    stream.stop();
+    expect(stream.isStarted).toBe(false);
+    stream.start();
+    stream.start();
+    expect(asked).toEqual([null, "g-1", "g-1"]);
+    stream.follow("api/live", "g-7");
+    stream.follow("api/live?tree=a", "g-9");
+    expect(asked).toEqual([null, "g-1", "g-1", "g-9"]);
+    stream.follow(null, null);
+    expect(stream.isStarted).toBe(false);
+  });
+
+  it("begins at the earliest of several answers", () => {
+    expect(earliest(["ab-12", "ab-9", null, "ab-10"])).toBe("ab-9");
+    expect(earliest([null])).toBeNull();
+  });
+});

@@ -1,0 +1,119 @@
+import { createParser } from "eventsource-parser";
+import type { AgentEvent, AgentRecord } from "./types.ts";
+
+export type Connection = "connecting" | "open" | "waiting";
+
+export interface LiveHandlers {
+  agent(record: AgentRecord): void;
+  event(event: AgentEvent): void;
+  removed(uri: string): void;
+  /** What was missed cannot be told any more: everything has to be asked for again. */
+  reset(): void;
+  connection(state: Connection): void;
+}
+
+export interface LiveOptions {
+  readonly handlers: LiveHandlers;
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5_000;
+
+/**
+ * Follows the server's stream until stopped. After a cut it goes on behind the last message that arrived, so that nothing is lost and nothing told twice.
+ * `EventSource` cannot do this across a pause that we choose ourselves: a hidden tab gives its connection back.
+ */
+export class LiveStream {
+  readonly #options: LiveOptions;
+  #lastId: string | null = null;
+  #stopping: AbortController | null = null;
+  #url: string | null = null;
+
+  constructor(options: LiveOptions) {
+    this.#options = options;
+  }
+
+  get isStarted(): boolean {
+    return this.#stopping !== null;
+  }
+
+  /** What to follow, and behind which message to begin; null for nothing. */
+  follow(url: string | null, after: string | null): void {
+    if (url === this.#url) return;
+    this.#url = url;
+    this.#lastId = after;
+    this.stop();
+    this.start();
+  }
+
+  /** Goes on where it was stopped. */
+  start(): void {
+    if (this.#stopping !== null || this.#url === null) return;
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    void this.#keepOn(this.#url, stopping.signal);
+  }
+
+  stop(): void {
+    this.#stopping?.abort();
+    this.#stopping = null;
+  }
+
+  async #keepOn(url: string, signal: AbortSignal): Promise<void> {
+    const { handlers, wait } = this.#options;
+    let pause = FIRST_WAIT_MS;
+    while (!signal.aborted) {
+      handlers.connection("connecting");
+      let heard = false;
+      try {
+        await this.#listen(url, signal, () => {
+          heard = true;
+        });
+      } catch {
+        // A cut wire and a server that restarts look alike: try again.
+      }
+      if (signal.aborted) return;
+      pause = heard ? FIRST_WAIT_MS : Math.min(pause * 2, LONGEST_WAIT_MS);
+      handlers.connection("waiting");
+      await wait(pause, signal);
+    }
+  }
+
+  async #listen(url: string, signal: AbortSignal, onOpen: () => void): Promise<void> {
+    const { handlers, fetch } = this.#options;
+    const headers: Record<string, string> = { accept: "text/event-stream", ...(this.#lastId === null ? {} : { "last-event-id": this.#lastId }) };
+    const response = await fetch(url, { headers, signal, cache: "no-store" });
+    if (!response.ok || response.body === null) throw new Error(`the live stream answers ${response.status}`);
+    onOpen();
+    handlers.connection("open");
+    const parser = createParser({
+      onEvent: ({ event, data, id }) => {
+        this.#tell(event ?? "message", data);
+        if (id !== undefined) this.#lastId = id;
+      },
+    });
+    const text = response.body.pipeThrough(new TextDecoderStream());
+    const reader = text.getReader();
+    for (let chunk = await reader.read(); !chunk.done && !signal.aborted; chunk = await reader.read()) parser.feed(chunk.value);
+  }
+
+  #tell(name: string, data: string): void {
+    const { handlers } = this.#options;
+    if (name === "agent") handlers.agent(JSON.parse(data) as AgentRecord);
+    else if (name === "event") handlers.event(JSON.parse(data) as AgentEvent);
+    else if (name === "removed") handlers.removed((JSON.parse(data) as { uri: string }).uri);
+    else if (name === "reset") {
+      this.#lastId = null;
+      handlers.reset();
+    }
+  }
+}
+
+/** The earliest of several places in the stream. Numbers of different runs of the server cannot be compared: then it begins where it is, and says so. */
+export function earliest(ids: readonly (string | null)[]): string | null {
+  const known = ids.filter((id) => id !== null);
+  const number = (id: string) => Number(id.slice(id.lastIndexOf("-") + 1));
+  return known.reduce<string | null>((least, id) => (least === null || number(id) < number(least) ? id : least), null);
+}

@@ -1,0 +1,51 @@
+/** Every view has an address of its own, below the hash, so that any web server can serve the dashboard. */
+export type Page = "threads" | "tree" | "agent" | "log" | "health";
+
+export interface Route {
+  readonly page: Page;
+  /** The thread or agent looked at. */
+  readonly uri: string | null;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const WITH_URI: readonly Page[] = ["tree", "agent", "log"];
+
+export function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");
+  const [page = "", rest = ""] = splitOnce(path, "/");
+  const params = Object.fromEntries(new URLSearchParams(query));
+  if (page === "health") return { page, uri: null, params };
+  const uri = decoded(rest);
+  const known = WITH_URI.find((name) => name === page);
+  return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };
+}
+
+export function formatRoute({ page, uri, params }: { page: Page; uri?: string | null; params?: Readonly<Record<string, string | null | undefined>> }): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params ?? {})) if (value !== null && value !== undefined && value !== "") query.set(name, value);
+  const place = page === "threads" ? "" : uri == null ? page : `${page}/${readable(uri)}`;
+  return `#/${place}${query.size === 0 ? "" : `?${query}`}`;
+}
+
+/** The thread an agent belongs to. */
+export function threadOf(uri: string): string {
+  const [scheme = "", rest = ""] = splitOnce(uri, "://");
+  return `${scheme}://${splitOnce(rest, "/")[0]}`;
+}
+
+/** As it is printed everywhere else, with only those characters escaped that mean something in an address. */
+const readable = (uri: string) => encodeURI(uri).replace(/[?#]/g, (char) => (char === "?" ? "%3F" : "%23"));
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not escaped by us: a person wrote a percent sign.
+    return text;
+  }
+}
+
+function splitOnce(text: string, at: string): [string, string] {
+  const index = text.indexOf(at);
+  return index < 0 ? [text, ""] : [text.slice(0, index), text.slice(index + at.length)];
+}

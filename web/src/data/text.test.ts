@@ -1,0 +1,42 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cutAt, detached, oneLine, visible } from "./text.ts";
+
+describe("text to be shown", () => {
+  it("has no codes of terminals", () => {
+    expect(visible("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[")).toBe("red link done");
+  });
+
+  it("names what one cannot see", () => {
+    expect(visible("admin\u202enimda")).toBe("admin‹U+202E›nimda");
+    expect(visible("a\u200bb\u{e0041}")).toBe("a‹U+200B›b‹U+E0041›");
+    expect(visible("bell\u0007 nul\u0000")).toBe("bell␇ nul␀");
+  });
+
+  it("keeps what people write", () => {
+    const said = "Grüße, 世界, שלום, مرحبا, 👩‍💻\n\tindented";
+    expect(visible(said)).toBe(said);
+  });
+
+  it("never holds a control character, whatever came in", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.integer({ min: 0, max: 0x2100 }).map((code) => String.fromCharCode(code)) }), (text) => {
+        expect(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(visible(text))).toBe(false);
+      }),
+    );
+  });
+
+  it("takes its time only for what it shows", () => {
+    const huge = "x\u001b[31m ".repeat(10_000_000);
+    const before = performance.now();
+    expect(oneLine(huge, 80).length).toBeLessThanOrEqual(81);
+    expect(performance.now() - before).toBeLessThan(1_000);
+  });
+
+  it("is cut between characters", () => {
+    expect(cutAt("ab👍", 3)).toBe("ab");
+    expect(detached("ab👍c", 4)).toBe("ab👍");
+    expect(detached("ab", 3)).toBe("ab");
+    expect(oneLine("a\n  b\tc")).toBe("a b c");
+  });
+});

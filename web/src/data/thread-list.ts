@@ -1,0 +1,62 @@
+import type { AgentRecord, Status } from "./types.ts";
+
+export interface ThreadFilters {
+  readonly provider: string | null;
+  /** Folder of the project. */
+  readonly project: string | null;
+  readonly status: string | null;
+  /** As the server takes it: `1d`, `1w`. */
+  readonly since: string | null;
+}
+
+export type ThreadRow =
+  | { readonly is: "heading"; readonly id: string; readonly text: string; readonly count: number }
+  | { readonly is: "thread"; readonly id: string; readonly uri: string };
+
+const DAY_MS = 86_400_000;
+
+/** Running ones on top, then by the day of their last activity, newest first. */
+export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilters, now: number): ThreadRow[] {
+  const shown = [...records].filter((record) => fits(record, filters, now)).sort(newestFirst);
+  const groups = Map.groupBy(shown, (record) => groupOf(record, now));
+  const isRunning = ([name]: [string, unknown]) => name === RUNNING;
+  return [...groups]
+    .sort((a, b) => Number(isRunning(b)) - Number(isRunning(a)))
+    .flatMap(([text, list]) => [
+      { is: "heading", id: text, text, count: list.length } as const,
+      ...list.map((record) => ({ is: "thread", id: record.uri, uri: record.uri }) as const),
+    ]);
+}
+
+export const RUNNING = "Running now";
+
+/** A thread runs as long as anybody in it does. */
+export function isAtWork(record: AgentRecord): boolean {
+  return record.status === "running" || (record.counts.byStatus.running ?? 0) > 0;
+}
+
+function fits(record: AgentRecord, { provider, project, status, since }: ThreadFilters, now: number): boolean {
+  if (provider !== null && record.provider !== provider) return false;
+  if (project !== null && record.cwd !== project) return false;
+  if (since !== null && !(Date.parse(record.lastActivityAt ?? "") >= now - sinceMs(since))) return false;
+  if (status === null) return true;
+  return status === "running" ? isAtWork(record) : record.status === status || (record.counts.byStatus[status as Status] ?? 0) > 0;
+}
+
+const sinceMs = (since: string) => Number(/^\d+/.exec(since)?.[0] ?? 0) * (since.endsWith("w") ? 7 : 1) * (since.endsWith("h") ? DAY_MS / 24 : DAY_MS);
+
+function newestFirst(a: AgentRecord, b: AgentRecord): number {
+  const [x, y] = [a.lastActivityAt ?? "", b.lastActivityAt ?? ""];
+  return x < y ? 1 : x > y ? -1 : a.uri < b.uri ? -1 : 1;
+}
+
+function groupOf(record: AgentRecord, now: number): string {
+  if (isAtWork(record)) return RUNNING;
+  const at = record.lastActivityAt === null ? Number.NaN : Date.parse(record.lastActivityAt);
+  if (Number.isNaN(at)) return "Without a time";
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  if (at >= midnight) return "Today";
+  if (at >= midnight - DAY_MS) return "Yesterday";
+  if (at >= midnight - 6 * DAY_MS) return "This week";
+  return new Date(at).toLocaleDateString("en-GB", { month: "long", year: "numeric" });
+}

@@ -1,0 +1,93 @@
+import type { Status, StatusSource } from "../../../src/core/agent.ts";
+import type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
+
+export type { AgentRecord, AgentTree, Status } from "../../../src/core/agent.ts";
+export { STATUSES } from "../../../src/core/agent.ts";
+export type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
+export type { Usage } from "../../../src/core/usage.ts";
+export { totalTokens } from "../../../src/core/usage.ts";
+
+export interface Paged<T> {
+  readonly items: readonly T[];
+  readonly next: string | null;
+}
+
+/** An event as the server sends it: very long texts are shortened. */
+export interface SentEvent extends AgentEvent {
+  readonly cut?: { readonly chars: number } | null;
+}
+
+/** `GET /api/agents/{uri}/events` */
+export interface EventPage {
+  readonly items: readonly SentEvent[];
+  readonly next: string;
+  /** Position of the first of them. */
+  readonly first: number;
+  readonly total: number;
+}
+
+/** `GET /api/health` */
+export interface Health {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly reading: { readonly done: number; readonly all: number } | null;
+  readonly watching: boolean;
+  readonly demo: boolean;
+}
+
+/** `GET /api/agents/{uri}/why` */
+export interface Why {
+  readonly uri: string;
+  readonly parent: string | null;
+  readonly forkedFrom: string | null;
+  readonly parentEvidence: readonly {
+    readonly decided: boolean;
+    readonly parent: string | null;
+    readonly rule: string;
+    readonly source: string;
+    readonly confidence: number;
+    readonly toolCallId: string | null;
+    readonly says: string;
+    readonly from: string | null;
+  }[];
+  readonly status: { readonly status: Status; readonly statusSource: StatusSource; readonly statusReason: string; readonly activity: string | null };
+  readonly statusEvidence: readonly { readonly at: string | null; readonly says: string; readonly source: string; readonly from: string | null }[];
+}
+
+/** `GET /api/search` */
+export interface Found {
+  readonly uri: string;
+  readonly kind: EventKind;
+  readonly at: string | null;
+  readonly snippet: string;
+  readonly marks: readonly (readonly [number, number])[];
+  readonly ref: EventRef;
+}
+
+/** `GET /api/doctor` */
+export interface Doctor {
+  readonly home: string;
+  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly { readonly key: string; readonly hasEffect: boolean }[] };
+  readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
+  readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
+  readonly roots: readonly {
+    readonly provider: string;
+    readonly product: string;
+    readonly path: string;
+    readonly imported: boolean;
+    readonly exists: boolean;
+    readonly files: number;
+    readonly bytes: number;
+  }[];
+  readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
+  readonly threads: number;
+  readonly agents: number;
+  readonly internal: number;
+  readonly problems: readonly {
+    readonly code: string;
+    readonly severity: "error" | "data-loss" | "info";
+    readonly sentence: string;
+    readonly count: number;
+    readonly examples: readonly { readonly where: string; readonly detail: string }[];
+  }[];
+}

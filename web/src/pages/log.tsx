@@ -1,0 +1,285 @@
+import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
+import { clock, duration, plural } from "../data/format.ts";
+import { type LogGroup, type LogRow, logRows } from "../data/log.ts";
+import { formatRoute, threadOf } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import type { AgentRecord } from "../data/types.ts";
+import { useClock } from "../state/clock.ts";
+import { useEvents } from "../state/events.ts";
+import { listKeys, useKeys } from "../state/keys.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { type Thread, useThread } from "../state/thread.ts";
+import { AgentTip } from "../view/agent-tip.tsx";
+import { useHues } from "../view/color.ts";
+import { Failure } from "../view/failure.tsx";
+import { List } from "../view/list.tsx";
+import { StatusMark } from "../view/status.tsx";
+import { kindInWords, StepView, summary } from "../view/step.tsx";
+import { ThreadHead } from "../view/thread-head.tsx";
+import { tipped } from "../view/tip.tsx";
+
+const CHIPS = 60;
+const MAX_INDENT = 8;
+
+export default function Log(props: { uri: string }) {
+  useClock();
+  const thread = useThread(() => props.uri);
+  const events = useEvents(() => threadOf(props.uri), { subtree: true, isOurs: (event) => thread.set.has(event.uri) || threadOf(event.uri) === thread.root() });
+  const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
+  const [selectedId, setSelectedId] = createSignal<string | null>(route().params.event ?? null);
+  const hues = useHues(thread);
+  const follow = () => route().params.follow === "1";
+
+  /** By their own ids: two agents of one name are two. */
+  const hidden = createMemo(() => new Set((route().params.hide ?? "").split(",").filter((id) => id !== "")));
+  const idOf = (uri: string) => thread.set.get(uri)?.agentId ?? "main";
+  const isShown = (uri: string) => !hidden().has(idOf(uri));
+  const rows = createMemo(() => {
+    thread.shape();
+    return logRows(
+      events.items(),
+      isShown,
+      (uri) => uri === thread.root(),
+      (id) => opened().has(id),
+    );
+  });
+  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedId()));
+  const toggle = (id: string) =>
+    setOpened((before) => {
+      const after = new Set(before);
+      if (!after.delete(id)) after.add(id);
+      return after;
+    });
+  const select = (index: number) => {
+    const row = rows()[index];
+    setSelectedId(row?.id ?? null);
+    if (row?.is === "entry") setParams({ event: row.id });
+  };
+  const nextError = (direction: 1 | -1) => {
+    const all = rows();
+    for (let n = 1; n <= all.length; n += 1) {
+      const index = (selected() + direction * n + all.length * 2) % all.length;
+      const row = all[index];
+      if (row !== undefined && isBad(row)) return select(index);
+    }
+  };
+  useKeys({
+    ...listKeys({ count: () => rows().length, selected, select, open: (index) => toggle(rows()[index]?.id ?? "") }),
+    ArrowRight: () => {
+      const row = rows()[selected()];
+      if (row !== undefined && !opened().has(row.id)) toggle(row.id);
+    },
+    ArrowLeft: () => {
+      const row = rows()[selected()];
+      if (row !== undefined && opened().has(row.id)) toggle(row.id);
+    },
+    f: () => setParams({ follow: follow() ? null : "1" }),
+    e: () => nextError(1),
+    E: () => nextError(-1),
+    u: () => go("tree", thread.root()),
+  });
+  // The entry that the address names may lie in a group.
+  createEffect(
+    on(
+      () => events.complete(),
+      () => {
+        const id = route().params.event;
+        if (id === undefined || rows().some((row) => row.id === id)) return;
+        const all = events.items();
+        const at = all.findIndex((event) => event.id === id);
+        const first = all.slice(0, at + 1).findLastIndex((_event, index, list) => index === 0 || list[index - 1]?.uri !== all[at]?.uri);
+        if (at >= 0 && first >= 0) toggle(`group ${all[first]?.id}`);
+      },
+    ),
+  );
+
+  return (
+    <div class="page log">
+      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+        <ThreadHead thread={thread} />
+        <Chips thread={thread} hues={hues()} hidden={hidden()} follow={follow()} entries={events.items().length} complete={events.complete()} />
+        <Show when={events.error()}>{(error) => <Failure error={error()} />}</Show>
+        <List
+          label="Log"
+          class="entries"
+          rows={rows()}
+          measured
+          height={() => 32}
+          selected={selected()}
+          follow={follow()}
+          row={(row, index) => (
+            <Show when={thread.agent(uriOf(row()))}>
+              {(agent) => (
+                <div
+                  class="entry"
+                  classList={{ main: agent().parent === null }}
+                  ref={(element) =>
+                    createEffect(() => {
+                      element.style.setProperty("--hue", String(hues().get(agent().uri) ?? 0));
+                      element.style.setProperty("--depth", String(Math.min(agent().depth, MAX_INDENT)));
+                    })
+                  }
+                  data-agent={idOf(agent().uri)}
+                >
+                  <LogLine
+                    row={row()}
+                    agent={agent()}
+                    index={index()}
+                    selected={index() === selected()}
+                    open={opened().has(row().id)}
+                    onToggle={() => toggle(row().id)}
+                  />
+                </div>
+              )}
+            </Show>
+          )}
+        />
+      </Show>
+    </div>
+  );
+}
+
+const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.uri);
+const isBad = (row: LogRow) =>
+  row.is === "group" ? row.errors > 0 : row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
+
+function LogLine(props: { row: LogRow; agent: AgentRecord; index: number; selected: boolean; open: boolean; onToggle: () => void }) {
+  return (
+    <Show when={props.row.is === "entry" && props.row} fallback={<Group {...props} group={props.row as LogGroup} />}>
+      {(row) => (
+        <Show
+          when={!props.open}
+          fallback={
+            <StepView
+              step={{ id: row().id, event: row().event, result: null, spawned: [], failed: isBad(row()) }}
+              open
+              selected={props.selected}
+              index={props.index}
+              onToggle={props.onToggle}
+            />
+          }
+        >
+          <button
+            type="button"
+            class="log-line"
+            classList={{ selected: props.selected, bad: isBad(row()) }}
+            id={`row-${props.index}`}
+            tabindex="-1"
+            onClick={() => props.onToggle()}
+          >
+            <time>{clock(row().event.at)}</time>
+            <Show when={!row().inGroup}>
+              <span class="who">{props.agent.parent === null ? "main" : oneLine(nameOf(props.agent), 40)}</span>
+            </Show>
+            <span class="kind">{row().event.tool?.name ?? kindInWords(row().event.kind)}</span>
+            <span class="gist" dir="auto">
+              {row().event.kind === "toolResult" ? "← " : ""}
+              {oneLine(summary(row().event), 240)}
+            </span>
+          </button>
+        </Show>
+      )}
+    </Show>
+  );
+}
+
+/** What a sub-agent did in a row, on one line. */
+function Group(props: { group: LogGroup; agent: AgentRecord; index: number; selected: boolean; onToggle: () => void }) {
+  const lasted = () => (props.group.from === null || props.group.to === null ? null : Date.parse(props.group.to) - Date.parse(props.group.from));
+  return (
+    <button
+      type="button"
+      class="log-line group-line"
+      classList={{ selected: props.selected }}
+      id={`row-${props.index}`}
+      tabindex="-1"
+      aria-expanded={props.group.open}
+      onClick={() => props.onToggle()}
+    >
+      <time>{clock(props.group.from)}</time>
+      <span class="fold">{props.group.open ? "▾" : "▸"}</span>
+      <span class="who">{oneLine(nameOf(props.agent), 40)}</span>
+      <span class="muted">
+        {plural(props.group.entries, "entry", "entries")}
+        {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(lasted())}
+      </span>
+      <Show when={props.group.errors > 0}>
+        <span class="badge bad">{props.group.errors} failed</span>
+      </Show>
+      <span class="gist" dir="auto">
+        {oneLine(props.group.last, 200)}
+      </span>
+    </button>
+  );
+}
+
+/** One for each agent, by its id. */
+function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidden: ReadonlySet<string>; follow: boolean; entries: number; complete: boolean }) {
+  const [words, setWords] = createSignal("");
+  const agents = createMemo(() => {
+    props.thread.shape();
+    return props.thread.set.subtree(props.thread.root() ?? "").flatMap((uri) => props.thread.set.get(uri) ?? []);
+  });
+  const idOf = (agent: AgentRecord) => agent.agentId ?? "main";
+  const fitting = createMemo(() => {
+    const wanted = words().toLowerCase();
+    return agents().filter((agent) => `${nameOf(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(wanted));
+  });
+  const hide = (ids: Iterable<string>) => setParams({ hide: [...ids].join(",") || null });
+  const toggle = (id: string) => hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
+  return (
+    <div class="log-tools">
+      <div class="chips" role="group" aria-label="Agents shown">
+        <For each={fitting().slice(0, CHIPS)}>
+          {(agent) => (
+            <button
+              type="button"
+              class="agent-chip"
+              data-chip={idOf(agent)}
+              aria-pressed={!props.hidden.has(idOf(agent))}
+              ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.hues.get(agent.uri) ?? 0)))}
+              onClick={() => toggle(idOf(agent))}
+              onDblClick={() =>
+                hide(
+                  agents()
+                    .map(idOf)
+                    .filter((id) => id !== idOf(agent)),
+                )
+              }
+              {...tipped(() => <AgentTip agent={agent} />)}
+            >
+              <StatusMark status={agent.status} /> {oneLine(nameOf(agent), 32)} <code>{idOf(agent).slice(-5)}</code>
+            </button>
+          )}
+        </For>
+        <Show when={fitting().length > CHIPS}>
+          <span class="muted">and {fitting().length - CHIPS} more: name them to see them</span>
+        </Show>
+      </div>
+      <div class="chip-tools">
+        <Show when={agents().length > 12}>
+          <input type="search" placeholder="Find an agent" aria-label="Find an agent" onInput={(event) => setWords(event.currentTarget.value)} />
+        </Show>
+        <button type="button" class="quiet" onClick={() => hide([])}>
+          All
+        </button>
+        <button type="button" class="quiet" onClick={() => hide(agents().map(idOf))}>
+          None
+        </button>
+        <span class="spring" />
+        <span class="muted">
+          {plural(props.entries, "entry", "entries")}
+          {props.complete ? "" : " so far …"}
+        </span>
+        <a class="wide" href={formatRoute({ page: "tree", uri: props.thread.root() })}>
+          Tree <kbd>u</kbd>
+        </a>
+        <label class="check">
+          <input type="checkbox" checked={props.follow} onChange={(event) => setParams({ follow: event.currentTarget.checked ? "1" : null })} />
+          Follow live <kbd>f</kbd>
+        </label>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+import { createMemo, createResource, createSignal, For, Match, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { ago, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { visible } from "../data/text.ts";
+import type { EventRef, Found } from "../data/types.ts";
+import { now } from "../state/clock.ts";
+import { listKeys, useKeys } from "../state/keys.ts";
+import { api, productOf } from "../state/server.ts";
+import { Failure } from "../view/failure.tsx";
+import { List } from "../view/list.tsx";
+
+const LIMIT = 200;
+
+/** Where a record stands, as part of an address. */
+export const placeOf = (ref: EventRef) => ("row" in ref ? `${ref.path}#${ref.row}` : `${ref.path}:${ref.line}`);
+
+/** Everything said that holds all the words. */
+export function SearchResults(props: { words: string }) {
+  const [found, { refetch }] = createResource(
+    () => props.words,
+    (words) => api.search(words, LIMIT).then(({ items }) => items),
+  );
+  const rows = createMemo(() => (found.error === undefined ? (found() ?? []) : []).map((finding, index) => ({ id: String(index), finding })));
+  const [selected, setSelected] = createSignal(-1);
+  const addressOf = ({ uri, ref }: Found) => formatRoute({ page: "agent", uri, params: { at: placeOf(ref) } });
+  useKeys({
+    ...listKeys({
+      count: () => rows().length,
+      selected,
+      select: setSelected,
+      open: (index) => {
+        const row = rows()[index];
+        if (row !== undefined) location.hash = addressOf(row.finding);
+      },
+    }),
+    Escape: () => {
+      location.hash = "#/";
+    },
+  });
+  return (
+    <div class="page threads">
+      <div class="page-head">
+        <h1>
+          <span class="muted">Said:</span> {visible(props.words)}
+        </h1>
+        <a href="#/">All threads</a>
+      </div>
+      <Switch>
+        <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} onRetry={() => void refetch()} />}</Match>
+        <Match when={found.state === "ready" && rows().length === 0}>
+          <div class="nothing">
+            <p class="big">Nobody said that.</p>
+            <p>Fewer words find more; the last one may be unfinished. What tools answered is not searched.</p>
+          </div>
+        </Match>
+        <Match when={found.state === "ready"}>
+          <List
+            label="Search results"
+            rows={rows()}
+            height={() => 72}
+            selected={selected()}
+            row={(row, index) => (
+              <a class="found" classList={{ selected: index() === selected() }} id={`row-${index()}`} tabindex="-1" href={addressOf(row().finding)}>
+                <span class="meta">
+                  <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
+                  <span>{row().finding.kind}</span>
+                  <span>{ago(row().finding.at, now())}</span>
+                  <code class="wide">{row().finding.uri}</code>
+                </span>
+                <span class="snippet" dir="auto">
+                  <For each={marked(row().finding)}>{(part) => (part.isMark ? <mark>{part.text}</mark> : part.text)}</For>
+                </span>
+              </a>
+            )}
+          />
+          <p class="foot muted">{rows().length === LIMIT ? `The best ${LIMIT}` : plural(rows().length, "finding")}</p>
+        </Match>
+      </Switch>
+    </div>
+  );
+}
+
+function marked({ snippet, marks }: Found): { text: string; isMark: boolean }[] {
+  const parts: { text: string; isMark: boolean }[] = [];
+  let at = 0;
+  for (const [start, end] of marks) {
+    parts.push({ text: visible(snippet.slice(at, start)), isMark: false }, { text: visible(snippet.slice(start, end)), isMark: true });
+    at = end;
+  }
+  return [...parts, { text: visible(snippet.slice(at)), isMark: false }];
+}

@@ -1,0 +1,197 @@
+import { createEffect, createMemo, createSignal, For, Match, Show, Switch } from "solid-js";
+import { ago, clock, count, dollars, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { type ThreadFilters, threadRows } from "../data/thread-list.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { type AgentRecord, STATUSES, totalTokens } from "../data/types.ts";
+import { now, useClock } from "../state/clock.ts";
+import { listKeys, useKeys } from "../state/keys.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { doctor, productOf, reading } from "../state/server.ts";
+import { useThreadList } from "../state/thread-list.ts";
+import { Failure } from "../view/failure.tsx";
+import { List } from "../view/list.tsx";
+import { STATUS_WORDS, StatusBadge } from "../view/status.tsx";
+import { StatusCounts } from "../view/status-counts.tsx";
+import { NothingYet } from "./nothing-yet.tsx";
+import { SearchResults } from "./search-results.tsx";
+
+const TIMES = [
+  ["", "Any time"],
+  ["1h", "Last hour"],
+  ["1d", "Last day"],
+  ["1w", "Last week"],
+  ["4w", "Last four weeks"],
+] as const;
+
+export default function Threads() {
+  return (
+    <Show when={route().params.q} fallback={<ThreadList />} keyed>
+      {(words) => <SearchResults words={words} />}
+    </Show>
+  );
+}
+
+function ThreadList() {
+  useClock();
+  const param = (name: string) => route().params[name] ?? null;
+  const filters = createMemo<ThreadFilters>(() => ({ provider: param("product"), project: param("project"), status: param("status"), since: param("since") }));
+  const isFiltered = () => Object.values(filters()).some((value) => value !== null);
+  const list = useThreadList(filters);
+  const rows = createMemo(() => threadRows(list.records().values(), filters(), now()));
+  const threads = createMemo(() => rows().flatMap((row, index) => (row.is === "thread" ? [index] : [])));
+  const [selectedUri, setSelectedUri] = createSignal<string | null>(null);
+  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedUri()));
+  useKeys(
+    listKeys({
+      count: () => threads().length,
+      selected: () => threads().indexOf(selected()),
+      select: (index) => setSelectedUri(rows()[threads()[index] ?? -1]?.id ?? null),
+      open: (index) => go("tree", rows()[threads()[index] ?? -1]?.id ?? null),
+    }),
+  );
+  createEffect(() => {
+    document.title = "retinue";
+  });
+  const totals = createMemo(() => {
+    const all = [...list.records().values()];
+    const cost = all.reduce((sum, record) => sum + (record.usage.subtree.costUsd ?? 0), 0);
+    return { threads: all.length, agents: all.reduce((sum, record) => sum + record.counts.descendants, 0), cost };
+  });
+  return (
+    <div class="page threads">
+      <div class="page-head">
+        <h1>Threads</h1>
+        <Filters filters={filters()} records={list.records()} />
+      </div>
+      <Switch>
+        <Match when={list.error()}>{(error) => <Failure error={error()} onRetry={list.retry} />}</Match>
+        <Match when={list.loaded() && rows().length === 0 && !isFiltered()}>
+          <NothingYet />
+        </Match>
+        <Match when={list.loaded() && rows().length === 0}>
+          <div class="nothing">
+            <p class="big">No thread fits these filters.</p>
+            <button type="button" onClick={() => setParams({ product: null, project: null, status: null, since: null })}>
+              Show all
+            </button>
+          </div>
+        </Match>
+        <Match when={list.loaded()}>
+          <List
+            label="Threads"
+            rows={rows()}
+            height={(row) => (row.is === "heading" ? 40 : 60)}
+            selected={selected()}
+            onEnd={() => void list.more()}
+            row={(row, index) => (
+              <Show when={((r) => (r.is === "thread" ? list.records().get(r.uri) : undefined))(row())} fallback={<Heading row={row()} />}>
+                {(record) => <ThreadLine record={record()} selected={index() === selected()} index={index()} />}
+              </Show>
+            )}
+          />
+          <p class="foot muted">
+            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {dollars(totals().cost)} where prices are known
+            <Show when={reading()}>{(far) => ` · reading: ${far().done} of ${far().all} files`}</Show>
+          </p>
+        </Match>
+      </Switch>
+    </div>
+  );
+}
+
+function Heading(props: { row: { is: string; text?: string; count?: number } }) {
+  return (
+    <h2 class="group">
+      {props.row.text} <span class="muted">{props.row.count}</span>
+    </h2>
+  );
+}
+
+function ThreadLine(props: { record: AgentRecord; selected: boolean; index: number }) {
+  const record = () => props.record;
+  return (
+    <a
+      class="thread"
+      classList={{ selected: props.selected }}
+      id={`row-${props.index}`}
+      href={formatRoute({ page: "tree", uri: record().uri })}
+      data-uri={record().uri}
+      tabindex="-1"
+    >
+      <span class="thread-status">
+        <StatusBadge agent={record()} compact />
+      </span>
+      <span class="thread-title">
+        <span class="name" dir="auto">
+          {oneLine(record().title ?? nameOf(record()))}
+        </span>
+        <span class="meta">
+          <span class="product">{productOf(record().provider)}</span>
+          <Show when={record().project}>{(project) => <span>{oneLine(project(), 40)}</span>}</Show>
+          <Show when={record().branch}>{(branch) => <span class="wide">{oneLine(branch(), 40)}</span>}</Show>
+          <span class="wide">{record().model.join(", ")}</span>
+          <span class="narrow">{ago(record().lastActivityAt, now())}</span>
+        </span>
+      </span>
+      <span class="thread-agents" title="Agents below it">
+        <Show when={record().counts.descendants > 0} fallback={<span class="muted">–</span>}>
+          <StatusCounts counts={record().counts.byStatus} />
+        </Show>
+      </span>
+      <span class="number wide" title="Tokens, with everything below">
+        {count(totalTokens(record().usage.subtree))}
+      </span>
+      <span class="number" title="Cost, with everything below">
+        {dollars(record().usage.subtree.costUsd)}
+      </span>
+      <span class="number when wide" title={record().lastActivityAt ?? ""}>
+        {ago(record().lastActivityAt, now())}
+        <span class="muted"> {clock(record().lastActivityAt).slice(0, 5)}</span>
+      </span>
+    </a>
+  );
+}
+
+function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, AgentRecord> }) {
+  const products = createMemo(() => [
+    ...new Set([...(doctor()?.versions.map((v) => v.provider) ?? []), ...[...props.records.values()].map((r) => r.provider)]),
+  ]);
+  const projects = createMemo(() => {
+    const found = new Map([...props.records.values()].flatMap((r) => (r.cwd === null ? [] : [[r.cwd, r.project ?? r.cwd] as const])));
+    const chosen = props.filters.project;
+    if (chosen !== null && !found.has(chosen)) found.set(chosen, chosen);
+    return [...found].sort(([, a], [, b]) => a.localeCompare(b));
+  });
+  return (
+    <div class="filters">
+      <Choice label="Product" name="product" value={props.filters.provider} any="All products" options={products().map((p) => [p, productOf(p)])} />
+      <Choice label="Project" name="project" value={props.filters.project} any="All projects" options={projects()} />
+      <Choice label="Status" name="status" value={props.filters.status} any="Any status" options={STATUSES.map((s) => [s, STATUS_WORDS[s]])} />
+      <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
+    </div>
+  );
+}
+
+function Choice(props: { label: string; name: string; value: string | null; any: string; options: readonly (readonly [string, string])[] }) {
+  return (
+    <select
+      aria-label={props.label}
+      name={props.name}
+      classList={{ chosen: props.value !== null }}
+      onChange={(event) => setParams({ [props.name]: event.currentTarget.value || null })}
+    >
+      <option value="" selected={props.value === null}>
+        {props.any}
+      </option>
+      <For each={props.options}>
+        {([value, words]) => (
+          <option value={value} selected={props.value === value}>
+            {oneLine(words, 40)}
+          </option>
+        )}
+      </For>
+    </select>
+  );
+}

@@ -1,0 +1,72 @@
+import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { EventList, type KeptEvent } from "../data/events.ts";
+import type { AgentEvent } from "../data/types.ts";
+import { api, listen } from "./server.ts";
+
+export interface Events {
+  readonly items: Accessor<readonly KeptEvent[]>;
+  /** All that happened so far is here. */
+  readonly complete: Accessor<boolean>;
+  readonly error: Accessor<ApiError | null>;
+}
+
+const PAGE = 500;
+/** The first page is small: it is what one sees first. */
+const FIRST_PAGE = 100;
+
+/** What happened to one agent, or to all of a thread, page by page, and then whatever happens next. */
+export function useEvents(uri: Accessor<string | null>, options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean }): Events {
+  let list = new EventList();
+  let loading = new AbortController();
+  const [items, setItems] = createSignal<readonly KeptEvent[]>([]);
+  const [complete, setComplete] = createSignal(false);
+  const [error, setError] = createSignal<ApiError | null>(null);
+
+  const add = (events: readonly AgentEvent[]) => {
+    if (list.add(events)) setItems(list.items);
+  };
+
+  async function load(of: string): Promise<void> {
+    loading.abort();
+    loading = new AbortController();
+    const { signal } = loading;
+    list = new EventList();
+    setItems([]);
+    setComplete(false);
+    setError(null);
+    try {
+      let after: string | undefined;
+      for (let left = true; left; ) {
+        const { body: page, live } = await api.events(
+          of,
+          { after, limit: after === undefined ? FIRST_PAGE : PAGE, ...(options.subtree ? { subtree: true } : {}) },
+          signal,
+        );
+        if (signal.aborted) return;
+        add(page.items);
+        heardUntil(live);
+        after = page.next;
+        left = page.items.length > 0 && page.first + page.items.length < page.total;
+      }
+      setComplete(true);
+    } catch (failure) {
+      if (!signal.aborted) setError(failure as ApiError);
+    }
+  }
+
+  createEffect(
+    on(uri, (of) => {
+      if (of !== null) void load(of);
+    }),
+  );
+  const heardUntil = listen(() => ({ [options.subtree ? "log" : "events"]: uri() }), {
+    news: ({ events }) => add(events.filter(options.isOurs)),
+    reset: () => {
+      const of = uri();
+      if (of !== null) void load(of);
+    },
+  });
+  onCleanup(() => loading.abort());
+  return { items, complete, error };
+}

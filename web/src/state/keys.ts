@@ -1,0 +1,61 @@
+import { onCleanup } from "solid-js";
+
+export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
+
+/** The newest first: a dialog is asked before the page below it. */
+const layers: { readonly keys: Keys; readonly modal: boolean }[] = [];
+
+/** Keys that work while the component lives. Behind a modal layer nothing else does. */
+export function useKeys(keys: Keys, modal = false): void {
+  const layer = { keys, modal };
+  layers.unshift(layer);
+  onCleanup(() => layers.splice(layers.indexOf(layer), 1));
+}
+
+/** Arrows and letters belong to a field while one writes in it. */
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
+}
+
+export function listenToKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (isWriting(event.target) && event.key !== "Escape") return;
+    // A focused button or link is pressed by these keys, not the list behind it.
+    if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, summary") !== null) return;
+    for (const { keys, modal } of layers) {
+      const handler = keys[event.key];
+      if (handler !== undefined) {
+        event.preventDefault();
+        handler(event);
+        return;
+      }
+      if (modal) return;
+    }
+  });
+}
+
+/** Moving through a list by letters and arrows. */
+export function listKeys(list: { count: () => number; selected: () => number; select: (index: number) => void; open: (index: number) => void }): Keys {
+  const to = (index: number) => {
+    if (list.count() === 0) return;
+    // From here on, Enter means the row, not the button that was pressed last.
+    document.querySelector<HTMLElement>(".list")?.focus({ preventScroll: true });
+    list.select(Math.max(0, Math.min(list.count() - 1, index)));
+  };
+  const by = (step: number) => () => to(list.selected() < 0 ? (step > 0 ? 0 : list.count() - 1) : list.selected() + step);
+  const page = Math.max(1, Math.floor(innerHeight / 40) - 4);
+  return {
+    j: by(1),
+    k: by(-1),
+    ArrowDown: by(1),
+    ArrowUp: by(-1),
+    PageDown: by(page),
+    PageUp: by(-page),
+    Home: () => to(0),
+    End: () => to(list.count() - 1),
+    Enter: () => {
+      if (list.selected() >= 0) list.open(list.selected());
+    },
+  };
+}

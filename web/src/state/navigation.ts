@@ -1,0 +1,21 @@
+import { createSignal } from "solid-js";
+import { formatRoute, type Page, parseRoute, type Route } from "../data/route.ts";
+
+const [route, setRoute] = createSignal<Route>(parseRoute(location.hash));
+
+export { route };
+
+addEventListener("hashchange", () => setRoute(parseRoute(location.hash)));
+
+export function go(page: Page, uri: string | null = null, params: Readonly<Record<string, string | null>> = {}): void {
+  location.hash = formatRoute({ page, uri, params });
+}
+
+/** Changes what the address says about this view; the way back leads to the view before, not to every change. */
+export function setParams(changes: Readonly<Record<string, string | null>>): void {
+  const { page, uri, params } = route();
+  const hash = formatRoute({ page, uri, params: { ...params, ...changes } });
+  if (hash === location.hash) return;
+  history.replaceState(null, "", hash);
+  setRoute(parseRoute(hash));
+}

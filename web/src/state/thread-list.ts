@@ -1,0 +1,67 @@
+import { createEffect, createSignal, on, onCleanup } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { threadOf } from "../data/route.ts";
+import type { ThreadFilters } from "../data/thread-list.ts";
+import type { AgentRecord } from "../data/types.ts";
+import { api, listen } from "./server.ts";
+
+const PAGE = 100;
+
+/** Top-level threads, page by page as one asks for more, kept up to date. */
+export function useThreadList(filters: () => ThreadFilters) {
+  const [records, setRecords] = createSignal<ReadonlyMap<string, AgentRecord>>(new Map());
+  const [loaded, setLoaded] = createSignal(false);
+  const [error, setError] = createSignal<ApiError | null>(null);
+  let cursor: string | null = null;
+  let loading: AbortController | null = null;
+
+  async function more(): Promise<void> {
+    if (loading !== null || (loaded() && cursor === null)) return;
+    const { provider, project, status, since } = filters();
+    const mine = new AbortController();
+    loading = mine;
+    try {
+      const query = { provider: provider ?? undefined, cwd: project ?? undefined, since: since ?? undefined };
+      const { body: page, live } = await api.threads({ ...query, cursor: cursor ?? undefined, limit: PAGE }, mine.signal);
+      cursor = page.next;
+      setRecords((before) => new Map([...before, ...page.items.map((record) => [record.uri, record] as const)]));
+      setLoaded(true);
+      setError(null);
+      heardUntil(live);
+    } catch (failure) {
+      if (!mine.signal.aborted) setError(failure as ApiError);
+    } finally {
+      if (loading === mine) loading = null;
+    }
+    // A rare status may be far down: what the server cannot filter is looked for page by page.
+    if (!mine.signal.aborted && status !== null && cursor !== null) void more();
+  }
+
+  function begin(): void {
+    loading?.abort();
+    loading = null;
+    cursor = null;
+    setLoaded(false);
+    setRecords(new Map());
+    void more();
+  }
+
+  createEffect(on(() => JSON.stringify(filters()), begin));
+  const heardUntil = listen(() => ({ threads: "true" }), {
+    news: ({ agents, removed }) => {
+      const roots = agents.filter((record) => record.parent === null);
+      if (roots.length === 0 && !removed.some((uri) => records().has(uri))) return;
+      setRecords((before) => {
+        const after = new Map(before);
+        for (const uri of removed) after.delete(uri);
+        for (const record of roots) after.set(record.uri, record);
+        // One that moved below another thread is no thread of its own any more.
+        for (const record of agents) if (record.parent !== null && threadOf(record.uri) !== record.uri) after.delete(record.uri);
+        return after;
+      });
+    },
+    reset: begin,
+  });
+  onCleanup(() => loading?.abort());
+  return { records, loaded, error, more, retry: begin };
+}

@@ -1,0 +1,35 @@
+import { Show } from "solid-js";
+import { ownTime } from "../data/columns.ts";
+import { duration, plural } from "../data/format.ts";
+import { cutAt, oneLine, visible } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import type { AgentRecord } from "../data/types.ts";
+import { now } from "../state/clock.ts";
+
+const SHOWN_CHARS = 700;
+
+/** What an agent was asked, in short. */
+export function AgentTip(props: { agent: AgentRecord }) {
+  const prompt = () => props.agent.prompt ?? "";
+  return (
+    <>
+      <div class="tip-title">{oneLine(nameOf(props.agent))}</div>
+      <p class="muted">
+        {[props.agent.type, ...props.agent.model, duration(ownTime(props.agent, now())), props.agent.background ? "in the background" : null]
+          .filter((word) => word !== null)
+          .join(" · ")}
+      </p>
+      <Show when={prompt() !== ""} fallback={<p class="muted">What it was asked is not recorded.</p>}>
+        <p class="prompt" dir="auto">
+          {visible(cutAt(prompt(), SHOWN_CHARS))}
+          {prompt().length > SHOWN_CHARS ? "…" : ""}
+        </p>
+      </Show>
+      <Show when={props.agent.counts.spawned > 0}>
+        <p class="muted">
+          {plural(props.agent.counts.spawned, "sub-task")} of its own, {plural(props.agent.counts.descendants, "agent")} below it
+        </p>
+      </Show>
+    </>
+  );
+}

@@ -1,0 +1,15 @@
+import { type Accessor, createMemo } from "solid-js";
+import type { Thread } from "../state/thread.ts";
+
+/** Far apart for neighbours, however many there are. */
+const GOLDEN_ANGLE = 137.508;
+
+/** A colour of its own for every agent of a thread, in the order in which they began. The lightness comes from the style sheet. */
+export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
+  return createMemo(() => {
+    thread.shape();
+    const began = (uri: string) => thread.set.get(uri)?.startedAt ?? "~";
+    const uris = thread.set.subtree(thread.root() ?? "").toSorted((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
+    return new Map(uris.map((uri, index) => [uri, Math.round(40 + index * GOLDEN_ANGLE) % 360]));
+  });
+}

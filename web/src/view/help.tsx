@@ -1,0 +1,66 @@
+import { For } from "solid-js";
+import { Overlay } from "./overlay.tsx";
+
+const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    "Everywhere",
+    [
+      ["/", "search everything said"],
+      ["j  k  ↓  ↑", "next, previous"],
+      ["Enter", "open"],
+      ["Esc", "close, or leave a field"],
+      ["T  H", "all threads, health"],
+      ["?", "this list"],
+    ],
+  ],
+  [
+    "Tree",
+    [
+      ["←  →", "fold, unfold; to the parent, to the first child"],
+      ["Space", "what it was asked"],
+      ["w", "why: the evidence for its parent and status"],
+      ["m", "menu"],
+      ["e  E", "next, previous agent that failed"],
+      ["l", "log of the thread"],
+    ],
+  ],
+  [
+    "Agent and log",
+    [
+      ["Enter", "fold, unfold a step or a group"],
+      ["f", "follow live"],
+      ["e  E", "next, previous error"],
+      ["u", "up to the tree"],
+      ["[  ]", "previous, next agent"],
+    ],
+  ],
+];
+
+export default function Help(props: { onClose: () => void }) {
+  return (
+    <Overlay label="Keyboard shortcuts" onClose={props.onClose}>
+      <h2>Keyboard</h2>
+      <div class="keys">
+        <For each={KEYS}>
+          {([title, keys]) => (
+            <section>
+              <h3>{title}</h3>
+              <dl>
+                <For each={keys}>
+                  {([key, does]) => (
+                    <>
+                      <dt>
+                        <For each={key.split("  ")}>{(one) => <kbd>{one}</kbd>}</For>
+                      </dt>
+                      <dd>{does}</dd>
+                    </>
+                  )}
+                </For>
+              </dl>
+            </section>
+          )}
+        </For>
+      </div>
+    </Overlay>
+  );
+}

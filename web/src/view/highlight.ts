@@ -1,0 +1,27 @@
+/** Loaded when the first block of code in a known language is shown. */
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import cpp from "highlight.js/lib/languages/cpp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import go from "highlight.js/lib/languages/go";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import markdown from "highlight.js/lib/languages/markdown";
+import python from "highlight.js/lib/languages/python";
+import rust from "highlight.js/lib/languages/rust";
+import sql from "highlight.js/lib/languages/sql";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+
+for (const [name, language] of Object.entries({ bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml }))
+  hljs.registerLanguage(name, language);
+
+/** Colours the text of an element; it stays the same text. */
+export function highlight(element: HTMLElement, language: string): void {
+  if (hljs.getLanguage(language) === undefined) return;
+  // What highlight.js returns is the text escaped, within spans of its own.
+  element.innerHTML = hljs.highlight(element.textContent ?? "", { language, ignoreIllegals: true }).value;
+}

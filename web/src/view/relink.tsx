@@ -1,0 +1,105 @@
+import { createMemo, createSignal, For, Show } from "solid-js";
+import { oneLine } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import type { AgentRecord } from "../data/types.ts";
+import { api } from "../state/server.ts";
+import type { Thread } from "../state/thread.ts";
+import { tell } from "../state/toast.ts";
+import { Overlay } from "./overlay.tsx";
+import { StatusMark } from "./status.tsx";
+
+const SHOWN = 60;
+
+/** Takes a manual link back, and says so. */
+export async function undoLink(uri: string, thread: Thread): Promise<void> {
+  try {
+    await api.unlink(uri);
+    await thread.reload();
+    tell("Taken back: the records decide again.");
+  } catch (error) {
+    tell((error as Error).message, { isError: true });
+  }
+}
+
+/** Puts an agent under another one by hand. */
+export default function Relink(props: { agent: AgentRecord; thread: Thread; onClose: () => void }) {
+  const [words, setWords] = createSignal("");
+  const [selected, setSelected] = createSignal(0);
+  const candidates = createMemo(() => {
+    const { set } = props.thread;
+    const own = new Set(set.subtree(props.agent.uri));
+    const wanted = words().toLowerCase().trim();
+    return set
+      .subtree(props.thread.root() ?? "")
+      .filter((uri) => !own.has(uri) && uri !== props.agent.parent)
+      .flatMap((uri) => set.get(uri) ?? [])
+      .filter((agent) => `${nameOf(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(wanted));
+  });
+  /** Of another thread: whoever knows its URI can name it. */
+  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && !candidates().some((agent) => agent.uri === words().trim()) ? words().trim() : null);
+  const put = async (parent: string | undefined) => {
+    if (parent === undefined) return;
+    try {
+      const uri = await api.link(props.agent.uri, parent);
+      props.onClose();
+      await props.thread.reload();
+      tell(`Put under ${oneLine(props.thread.set.get(parent) === undefined ? parent : nameOf(props.thread.set.get(parent) as AgentRecord), 60)} by hand.`, {
+        action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
+      });
+    } catch (error) {
+      tell((error as Error).message, { isError: true });
+    }
+  };
+  const keys = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      setSelected((at) => Math.max(0, Math.min(Math.min(SHOWN, candidates().length) - 1, at + step)));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      void put(foreign() ?? candidates()[selected()]?.uri);
+    }
+  };
+  return (
+    <Overlay label="Move under another agent" onClose={props.onClose}>
+      <h2>Move under …</h2>
+      <p>
+        <b>{oneLine(nameOf(props.agent))}</b> <code>{props.agent.uri}</code>
+      </p>
+      <p class="muted">A manual link wins over every other evidence, is shown as manual, and can be taken back. The product's records are not touched.</p>
+      <input
+        data-first
+        type="text"
+        placeholder="Name or URI of the parent"
+        aria-label="Name or URI of the parent"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => {
+          setWords(event.currentTarget.value);
+          setSelected(0);
+        }}
+        onKeyDown={keys}
+      />
+      <ul class="pick">
+        <Show when={foreign()}>
+          {(uri) => (
+            <li>
+              <button type="button" onClick={() => void put(uri())}>
+                {uri()}
+              </button>
+            </li>
+          )}
+        </Show>
+        <For each={candidates().slice(0, SHOWN)} fallback={<li class="muted">Nobody of that name.</li>}>
+          {(agent, index) => (
+            <li>
+              <button type="button" classList={{ selected: index() === selected() && foreign() === null }} onClick={() => void put(agent.uri)}>
+                <StatusMark status={agent.status} /> {oneLine(nameOf(agent), 80)} <span class="muted">{agent.agentId ?? "the thread itself"}</span>
+              </button>
+            </li>
+          )}
+        </For>
+      </ul>
+    </Overlay>
+  );
+}

@@ -1,0 +1,20 @@
+import { For } from "solid-js";
+import { STATUSES, type Status } from "../data/types.ts";
+import { STATUS_WORDS, StatusMark } from "./status.tsx";
+
+/** How many stand where, in marks; those that stand nowhere are left out. */
+export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; words?: boolean }) {
+  return (
+    <span class="counts">
+      <For each={STATUSES.filter((status) => (props.counts[status] ?? 0) > 0)}>
+        {(status) => (
+          <span class="count" title={`${props.counts[status]} ${STATUS_WORDS[status]}`}>
+            <StatusMark status={status} />
+            {props.counts[status]}
+            <span class={props.words === true ? "word" : "sr"}> {STATUS_WORDS[status]}</span>
+          </span>
+        )}
+      </For>
+    </span>
+  );
+}

@@ -1,0 +1,217 @@
+import { createMemo, createSignal, For, lazy, Match, Show, Suspense, Switch } from "solid-js";
+import { eventPath } from "../data/api.ts";
+import { changeOf, gist } from "../data/edits.ts";
+import type { KeptEvent } from "../data/events.ts";
+import { clock, count, dateAndTime } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import type { Step } from "../data/timeline.ts";
+import { totalTokens } from "../data/types.ts";
+import { api } from "../state/server.ts";
+import { STATUS_WORDS, StatusMark } from "./status.tsx";
+import { Text } from "./text.tsx";
+
+const Diff = lazy(() => import("./diff.tsx"));
+
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  user: "Asked",
+  assistant: "Said",
+  reasoning: "Thought",
+  toolCall: "Tool",
+  toolResult: "Result",
+  spawn: "Spawned",
+  status: "Status",
+  compaction: "Compacted",
+  error: "Error",
+  note: "Note",
+};
+
+export const kindInWords = (kind: string) => KIND_WORDS[kind] ?? kind;
+
+/** What a step is about on one line. */
+export function summary(event: KeptEvent): string {
+  if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
+  if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
+  if (event.status !== null) return `${STATUS_WORDS[event.status.status]}: ${event.status.statusReason}`;
+  return event.text ?? "";
+}
+
+/** All of a text that was cut. */
+const whole = (event: KeptEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
+
+interface StepProps {
+  readonly step: Step;
+  readonly open: boolean;
+  readonly selected: boolean;
+  readonly index: number;
+  readonly onToggle: () => void;
+}
+
+/** Something said, shown whole; or something done, folded to a line that says what. */
+export function StepView(props: StepProps) {
+  const event = () => props.step.event;
+  const isFolding = () => event().kind !== "user" && event().kind !== "assistant";
+  return (
+    <article
+      class="step"
+      classList={{ selected: props.selected, failed: props.step.failed, open: props.open }}
+      data-kind={event().kind}
+      data-event={event().id}
+      id={`row-${props.index}`}
+    >
+      <header>
+        <Show
+          when={isFolding()}
+          fallback={
+            <span class="step-line">
+              <span class="kind">{kindInWords(event().kind)}</span>
+            </span>
+          }
+        >
+          <button type="button" class="step-line" tabindex="-1" aria-expanded={props.open} onClick={() => props.onToggle()}>
+            <span class="fold">{props.open ? "▾" : "▸"}</span>
+            <span class="kind">{event().tool?.name ?? kindInWords(event().kind)}</span>
+            <span class="gist" dir="auto">
+              {oneLine(summary(event()))}
+            </span>
+            <Outcome step={props.step} />
+          </button>
+        </Show>
+        <Show when={event().usage}>
+          {(usage) => (
+            <span
+              class="tokens"
+              title={`${usage().inputTokens} input, ${usage().outputTokens} output, ${usage().cacheReadTokens} cache read, ${usage().cacheWriteTokens} cache write`}
+            >
+              {count(totalTokens(usage()))}
+            </span>
+          )}
+        </Show>
+        <time title={dateAndTime(event().at)}>{clock(event().at)}</time>
+        <a class="raw" href={eventPath(event().uri, event().id)} target="_blank" rel="noopener" tabindex="-1" title={placeInWords(event())}>
+          raw
+        </a>
+      </header>
+      <Spawned step={props.step} />
+      <Show when={!isFolding() || props.open}>
+        <Body step={props.step} />
+      </Show>
+    </article>
+  );
+}
+
+const placeInWords = ({ ref }: KeptEvent) =>
+  ref === null ? "Follows from the records" : "row" in ref ? `${ref.path}, row ${ref.row}` : `${ref.path}, line ${ref.line}`;
+
+function Outcome(props: { step: Step }) {
+  return (
+    <Switch>
+      <Match when={props.step.event.kind !== "toolCall"}>{null}</Match>
+      <Match when={props.step.failed}>
+        <span class="badge bad">failed</span>
+      </Match>
+      <Match when={props.step.result === null}>
+        <span class="badge">no answer yet</span>
+      </Match>
+    </Switch>
+  );
+}
+
+/** The agents it brought to life stand in sight, folded or not. */
+function Spawned(props: { step: Step }) {
+  const spawns = () => (props.step.event.kind === "spawn" ? [props.step.event] : props.step.spawned);
+  return (
+    <For each={spawns()}>
+      {(event) => (
+        <Show when={event.spawn}>
+          {(spawn) => (
+            <a class="spawned" href={formatRoute({ page: "agent", uri: spawn().uri })}>
+              ↳ {spawn().type ?? "agent"} <code>{spawn().agentId ?? spawn().sessionId}</code>
+              <Show when={spawn().background}>
+                <span class="badge">bg</span>
+              </Show>
+            </a>
+          )}
+        </Show>
+      )}
+    </For>
+  );
+}
+
+function Body(props: { step: Step }) {
+  const event = () => props.step.event;
+  return (
+    <div class="step-body">
+      <Switch fallback={<Said event={event()} markdown={event().kind !== "error"} />}>
+        <Match when={event().kind === "toolCall"}>
+          <Input event={event()} />
+          <Show when={props.step.result}>
+            {(result) => (
+              <>
+                <h4 classList={{ bad: props.step.failed }}>{props.step.failed ? "Error" : "Output"}</h4>
+                <Show when={(result().text ?? "") !== ""} fallback={<p class="muted">Nothing.</p>}>
+                  <Text text={result().text ?? ""} full={result().fullText} more={whole(result())} />
+                </Show>
+              </>
+            )}
+          </Show>
+        </Match>
+        <Match when={event().kind === "toolResult"}>
+          <Said event={event()} markdown={false} />
+        </Match>
+        <Match when={event().status}>
+          {(status) => (
+            <p>
+              <StatusMark status={status().status} /> {STATUS_WORDS[status().status]}: {status().statusReason}
+            </p>
+          )}
+        </Match>
+        <Match when={event().spawn}>{(spawn) => <Text text={spawn().prompt ?? ""} markdown />}</Match>
+      </Switch>
+    </div>
+  );
+}
+
+function Said(props: { event: KeptEvent; markdown: boolean }) {
+  return <Text text={props.event.text ?? ""} full={props.event.fullText} markdown={props.markdown} more={whole(props.event)} />;
+}
+
+function Input(props: { event: KeptEvent }) {
+  const [whole, setWhole] = createSignal<unknown>(undefined);
+  const isCut = () => whole() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
+  const input = () => whole() ?? props.event.tool?.input;
+  const change = createMemo(() => changeOf(input()));
+  const asText = () => (whole() === undefined ? props.event.inputHead : null) ?? inputText(input());
+  const load = async () => setWhole((await api.event(props.event.uri, props.event.id)).tool?.input);
+  return (
+    <>
+      <Show
+        when={change()}
+        fallback={
+          <Show when={asText() !== ""}>
+            <h4>Input</h4>
+            <Text text={asText()} language="json" />
+          </Show>
+        }
+      >
+        {(found) => (
+          <Suspense fallback={<Text text={asText()} />}>
+            <Diff change={found()} />
+          </Suspense>
+        )}
+      </Show>
+      <Show when={isCut()}>
+        <button type="button" class="quiet more" onClick={() => void load()}>
+          Load all of the input
+        </button>
+      </Show>
+    </>
+  );
+}
+
+/** Texts of several lines read better as they are than escaped into one. */
+function inputText(input: unknown): string {
+  if (input === null || input === undefined) return "";
+  if (typeof input === "string") return input;
+  return JSON.stringify(input, null, 2);
+}

@@ -1,0 +1,97 @@
+import { createEffect, createSignal, Show } from "solid-js";
+import { plural } from "../data/format.ts";
+import { cutAt, visible } from "../data/text.ts";
+
+/** Beyond these, text is shown as it stands, a piece at a time: no message may stop the page. */
+const MARKDOWN_CHARS = 16_000;
+const PIECE_CHARS = 20_000;
+const HIGHLIGHTED_CHARS = 20_000;
+
+interface TextProps {
+  readonly text: string;
+  /** Length of the whole text, where this is only its beginning. */
+  readonly full?: number | null;
+  readonly markdown?: boolean;
+  /** The language to highlight it in. */
+  readonly language?: string;
+  readonly more?: () => Promise<string>;
+}
+
+/** Anything somebody said or a tool returned. */
+export function Text(props: TextProps) {
+  const [whole, setWhole] = createSignal<string | null>(null);
+  const [shown, setShown] = createSignal(PIECE_CHARS);
+  const [busy, setBusy] = createSignal(false);
+  const text = () => whole() ?? props.text;
+  const total = () => (whole() === null ? Math.max(props.full ?? 0, props.text.length) : text().length);
+  const piece = () => visible(cutAt(text(), shown()));
+  const left = () => total() - Math.min(shown(), text().length);
+  const showMore = async () => {
+    if (whole() === null && props.more !== undefined && (props.full ?? 0) > props.text.length) {
+      setBusy(true);
+      setWhole(await props.more().catch(() => props.text));
+      setBusy(false);
+    }
+    setShown((n) => n + PIECE_CHARS);
+  };
+  return (
+    <div class="text">
+      <Show when={props.markdown === true && total() <= MARKDOWN_CHARS} fallback={<Plain text={piece()} language={props.language} />}>
+        <Markdown text={piece()} />
+      </Show>
+      <Show when={left() > 0}>
+        <button type="button" class="quiet more" disabled={busy()} onClick={() => void showMore()}>
+          {busy() ? "Loading…" : `Show more: ${plural(left(), "character")} left`}
+        </button>
+      </Show>
+    </div>
+  );
+}
+
+function Plain(props: { text: string; language: string | undefined }) {
+  return (
+    <pre class="plain" dir="auto">
+      <code
+        ref={(element) =>
+          createEffect(() => {
+            element.textContent = props.text;
+            if (props.language !== undefined) void color(element, props.language);
+          })
+        }
+      />
+    </pre>
+  );
+}
+
+function Markdown(props: { text: string }) {
+  return (
+    <div
+      class="markdown"
+      dir="auto"
+      ref={(element) =>
+        createEffect(() => {
+          const { text } = props;
+          // Readable at once, and pretty as soon as the renderer is there.
+          if (element.childNodes.length === 0) element.textContent = text;
+          void import("./markdown.ts").then(({ markdownNodes }) => {
+            if (text !== props.text) return;
+            const nodes = markdownNodes(text);
+            // What the renderer cannot cope with stays as it was written.
+            if (nodes === null) return;
+            element.replaceChildren(nodes);
+            element.classList.add("rendered");
+            for (const code of element.querySelectorAll<HTMLElement>("pre > code[class^='language-']"))
+              void color(code, code.className.slice("language-".length).split(" ")[0] ?? "");
+          });
+        })
+      }
+    />
+  );
+}
+
+async function color(element: HTMLElement, language: string): Promise<void> {
+  const length = element.textContent?.length ?? 0;
+  if (language === "" || length === 0 || length > HIGHLIGHTED_CHARS) return;
+  const { highlight } = await import("./highlight.ts");
+  highlight(element, language);
+}

@@ -1,0 +1,74 @@
+import { Show } from "solid-js";
+import { columnOf } from "../data/columns.ts";
+import { ago, count, dollars, duration, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { totalTokens } from "../data/types.ts";
+import { now } from "../state/clock.ts";
+import { route } from "../state/navigation.ts";
+import { productOf } from "../state/server.ts";
+import type { Thread } from "../state/thread.ts";
+import { StatusBadge } from "./status.tsx";
+import { StatusCounts } from "./status-counts.tsx";
+
+/** Whose tree this is: how many stand where, and what it all cost. */
+export function ThreadHead(props: { thread: Thread }) {
+  const root = () => {
+    const uri = props.thread.root();
+    return uri === null ? undefined : props.thread.agent(uri);
+  };
+  const sums = () => props.thread.sums(props.thread.root() ?? "");
+  return (
+    <Show when={root()}>
+      {(agent) => (
+        <div class="thread-head">
+          <div class="thread-name">
+            <StatusBadge agent={agent()} compact />
+            <h1 dir="auto">{oneLine(agent().title ?? nameOf(agent()))}</h1>
+          </div>
+          <p class="meta">
+            <span class="product">{productOf(agent().provider)}</span>
+            <Show when={agent().project}>{(project) => <span title={agent().cwd ?? ""}>{oneLine(project(), 40)}</span>}</Show>
+            <Show when={agent().branch}>{(branch) => <span>{oneLine(branch(), 40)}</span>}</Show>
+            <span>{ago(agent().lastActivityAt, now())}</span>
+            <Show when={agent().activity}>{(activity) => <span>{oneLine(activity(), 80)}</span>}</Show>
+          </p>
+          <dl class="totals">
+            <div data-total="agents">
+              <dt>{plural(sums()?.agents ?? 1, "agent")}</dt>
+              <dd>
+                <StatusCounts counts={sums()?.byStatus ?? {}} words />
+              </dd>
+            </div>
+            <div data-total="cost">
+              <dt>Whole cost</dt>
+              <dd>{dollars(agent().usage.subtree.costUsd)}</dd>
+            </div>
+            <div data-total="tokens">
+              <dt>Tokens</dt>
+              <dd>{count(totalTokens(agent().usage.subtree))}</dd>
+            </div>
+            <div data-total="time">
+              <dt>Time</dt>
+              <dd>{duration(columnOf("time")?.total(agent(), sums(), now()) ?? null)}</dd>
+            </div>
+            <div data-total="errors">
+              <dt>Failed calls</dt>
+              <dd classList={{ bad: (sums()?.toolErrors ?? 0) > 0 }}>{sums()?.toolErrors ?? 0}</dd>
+            </div>
+          </dl>
+          <nav class="tabs" aria-label="Views of this thread">
+            <a href={formatRoute({ page: "tree", uri: agent().uri })} aria-current={route().page === "tree" ? "page" : undefined}>
+              Tree
+            </a>
+            <a href={formatRoute({ page: "log", uri: agent().uri })} aria-current={route().page === "log" ? "page" : undefined}>
+              Log
+            </a>
+            <a href={formatRoute({ page: "agent", uri: agent().uri })}>Main agent</a>
+          </nav>
+        </div>
+      )}
+    </Show>
+  );
+}

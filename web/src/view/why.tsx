@@ -1,0 +1,100 @@
+import { createResource, For, Match, Show, Switch } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { dateAndTime } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { visible } from "../data/text.ts";
+import { api } from "../state/server.ts";
+import { Failure } from "./failure.tsx";
+import { Overlay } from "./overlay.tsx";
+import { STATUS_WORDS, StatusMark, sourceInWords } from "./status.tsx";
+
+/** Every piece of evidence for an agent's parent and status, and which one decided. */
+export default function Why(props: { uri: string; onClose: () => void }) {
+  const [found] = createResource(
+    () => props.uri,
+    (uri) => api.why(uri),
+  );
+  return (
+    <Overlay label="Evidence" class="drawer" onClose={props.onClose}>
+      <h2>How we know</h2>
+      <p>
+        <code>{props.uri}</code>
+      </p>
+      <Switch>
+        <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Match>
+        <Match when={found()}>
+          {(why) => (
+            <>
+              <h3>Its parent</h3>
+              <Show
+                when={why().parent}
+                fallback={
+                  <p>
+                    None: it is a top-level thread.
+                    <Show when={why().forkedFrom}>
+                      {(from) => (
+                        <>
+                          {" "}
+                          It began as a copy of <a href={formatRoute({ page: "tree", uri: from() })}>{from()}</a>.
+                        </>
+                      )}
+                    </Show>
+                  </p>
+                }
+              >
+                {(parent) => (
+                  <p>
+                    <a href={formatRoute({ page: "agent", uri: parent() })}>{parent()}</a>
+                  </p>
+                )}
+              </Show>
+              <ol class="evidence">
+                <For each={why().parentEvidence}>
+                  {(piece) => (
+                    <li classList={{ decided: piece.decided }}>
+                      <div>
+                        <Show when={piece.decided}>
+                          <span class="chip">decided</span>
+                        </Show>
+                        <b>{piece.rule}</b> <span class="muted">{piece.source === "manual" ? "by hand" : sourceInWords(piece.source)}</span>
+                        <span class="confidence" title="Confidence">
+                          {Math.round(piece.confidence * 100)} %
+                        </span>
+                      </div>
+                      <p>{visible(piece.says)}</p>
+                      <Show when={piece.parent !== why().parent && piece.parent}>{(other) => <p class="muted">says {other()}</p>}</Show>
+                      <Show when={piece.from}>{(from) => <code>{visible(from())}</code>}</Show>
+                    </li>
+                  )}
+                </For>
+              </ol>
+              <h3>Its status</h3>
+              <p>
+                <StatusMark status={why().status.status} /> <b>{STATUS_WORDS[why().status.status]}</b>{" "}
+                <span class="muted">{sourceInWords(why().status.statusSource)}</span>
+                <Show when={why().status.activity}>{(activity) => <> · {visible(activity())}</>}</Show>
+              </p>
+              <ol class="evidence">
+                <li class="decided">
+                  <span class="chip">decided</span>
+                  <p>{visible(why().status.statusReason)}</p>
+                </li>
+                <For each={why().statusEvidence}>
+                  {(piece) => (
+                    <li>
+                      <div class="muted">
+                        {dateAndTime(piece.at)} · {sourceInWords(piece.source)}
+                      </div>
+                      <p>{visible(piece.says)}</p>
+                      <Show when={piece.from}>{(from) => <code>{visible(from())}</code>}</Show>
+                    </li>
+                  )}
+                </For>
+              </ol>
+            </>
+          )}
+        </Match>
+      </Switch>
+    </Overlay>
+  );
+}
