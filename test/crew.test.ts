@@ -68,7 +68,7 @@ describe("portions", () => {
   });
 
   it("hold each file once, however many there are", () => {
-    const files = Array.from({ length: 1_001 }, (_, i) => file(`/p/${i}.jsonl`, 10));
+    const files = Array.from({ length: 3_001 }, (_, i) => file(`/p/${i}.jsonl`, 10));
     const portions = portionsOf(files);
     expect(portions.length).toBeGreaterThan(4);
     expect(portions.flat().sort()).toEqual(files.map((f) => f.path).sort());

@@ -38,7 +38,7 @@ const MEMORY_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32 };
 
 /** What is handed out at a time. */
 const PORTION_BYTES = 8 << 20;
-const PORTION_FILES = 200;
+const PORTION_FILES = 600;
 
 export function crewOf(env: Env): Crew {
   return {

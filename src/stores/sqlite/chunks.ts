@@ -8,7 +8,7 @@ import type { Statements } from "./statements.ts";
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 32 << 10;
 /** What was just read is linked next, and then mostly left alone. */
-const FEW_FACTS = 4_000;
+const FEW_FACTS = 16_000;
 /** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
 export class Chunks {
   readonly #sql: Statements;

@@ -13,14 +13,14 @@ export class Joins {
   }
 
   add(keys: Iterable<string>, thread: number): void {
-    // In order, so that they come to lie side by side in the table; all at once, because there is one for every record.
-    const hashes = [...new Set(Array.from(keys, hash))].sort((a, b) => a - b);
-    if (hashes.length === 0) return;
-    const list = JSON.stringify(hashes);
-    const { changes } = this.#sql("INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING").run(list, thread);
-    if (Number(changes) === hashes.length) return;
-    const others = this.#sql("SELECT DISTINCT thread FROM holder WHERE hash IN (SELECT value FROM json_each(?1)) AND thread <> ?2").all(list, thread);
-    for (const { thread: other } of others) this.#join(thread, Number(other));
+    const insert = this.#sql("INSERT INTO holder (hash, thread) VALUES (?, ?) ON CONFLICT DO NOTHING");
+    const holder = this.#sql("SELECT thread FROM holder WHERE hash = ?");
+    const others = new Set<number>();
+    // In order, so that keys that lie side by side in the table are come to together.
+    for (const key of [...new Set(Array.from(keys, hash))].sort((x, y) => x - y)) {
+      if (insert.run(key, thread).changes === 0) others.add(Number(holder.get(key)?.thread));
+    }
+    for (const other of others) if (other !== thread) this.#join(thread, other);
   }
 
   /** What was worked out about the other one before it was known to belong here is out of date. */

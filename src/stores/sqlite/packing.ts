@@ -2,14 +2,15 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Observation } from "../../core/observation.ts";
 import { DICTIONARY } from "./dictionary.ts";
 
-/** Not worth the effort below this. */
-const SMALL_TEXT = 64;
+/** Not worth the time below this. */
+const SMALL_TEXT = 400;
 /** How everything that is compressed begins, and no JSON. */
 const COMPRESSED = 0x28;
 
 export function packJson(value: unknown): Uint8Array {
-  const text = JSON.stringify(value);
-  return text.length < SMALL_TEXT ? Buffer.from(text) : zstdCompressSync(text, { dictionary: DICTIONARY });
+  const text = Buffer.from(JSON.stringify(value));
+  // Told how much will come, it prepares for no more: a third less time for a small piece.
+  return text.length < SMALL_TEXT ? text : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length });
 }
 
 export function unpackJson(packed: Uint8Array): unknown {

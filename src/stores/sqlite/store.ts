@@ -45,7 +45,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
     db.exec(
-      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY",
+      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000",
     );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
