@@ -343,6 +343,6 @@ describe("roots", () => {
     expect(library.roots.map((root) => [root.path, root.files])).toEqual([[file, 1]]);
     expect(treesOf(library)).toHaveLength(2);
     await library.refreshPaths([`${file}-wal`]);
-    expect(library.grown).toEqual([]);
+    expect(library.grown).toEqual(new Map());
   });
 });

@@ -75,6 +75,8 @@ describe("every route answers as it is described:", () => {
     ["/api/stats", () => "/api/stats?by=colour", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
+    ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
+    ["/api/live", () => "/api/live?colour=red", 400],
   ])("GET %s, %#: %s", async (route, path, status) => {
     expect((await ask(route, path())).status).toBe(status);
   });
@@ -99,6 +101,12 @@ describe("every route answers as it is described:", () => {
   it("a link that is not there cannot be taken back", async () => {
     const answer = await ask("/api/links/{child}", `/api/links/${encodeURIComponent(thread.children[0]?.uri ?? "")}`, { method: "DELETE" });
     expect(answer.status).toBe(404);
+  });
+
+  it("who asks a stream for its headers alone does not stay", async () => {
+    const { status, headers } = await server.get("/api/live", { method: "HEAD" });
+    expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+    expect(await server.json("/api/health")).toMatchObject({ clients: 0 });
   });
 
   it("the document names every route there is, and describes what it names", async () => {

@@ -15,20 +15,24 @@ const KEPT = 2;
 const RUNNING_MS = 900;
 const SETTLED_MS = 60_000;
 
-/** Forests that were worked out a moment ago: whoever asks about the same facts again need not wait for them to be linked again. */
+/** Forests that were worked out a moment ago: whoever follows along asks about the same facts again and again, and need not wait for them to be linked. */
 export class Forests {
-  #kept: { readonly name: string; readonly forest: Forest; readonly lastsMs: number }[] = [];
+  #kept: { readonly name: string; readonly forest: Forest; readonly until: number }[] = [];
+  /** What is asked for once is worked out for this very moment. */
+  isKeeping = false;
 
   keep(basis: Basis, forest: Forest): void {
+    if (!this.isKeeping) return;
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
-    const one = { name, forest, lastsMs: isRunning ? RUNNING_MS : SETTLED_MS };
+    const one = { name, forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
     this.#kept = [one, ...this.#kept.filter((other) => other.name !== name)].slice(0, KEPT);
   }
 
-  find(basis: Basis, now: number): Forest | null {
+  find(basis: Basis): Forest | null {
+    if (!this.isKeeping) return null;
     const name = nameOf(basis);
-    return this.#kept.find((one) => one.name === name && Math.abs(now - one.forest.now) < one.lastsMs)?.forest ?? null;
+    return this.#kept.find((one) => one.name === name && performance.now() < one.until)?.forest ?? null;
   }
 }
 

@@ -195,6 +195,12 @@ export class Library {
     return told;
   }
 
+  /** From now on the same will be asked again and again. */
+  keepAtHand(facts: number): void {
+    this.store.keepFacts(facts);
+    this.#forests.isKeeping = true;
+  }
+
   /** Works out anew what may change without a word being written. Says whether anything still may. */
   recheck(): boolean {
     for (const { key } of this.#unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
@@ -244,7 +250,7 @@ export class Library {
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
     const together = component(this.store, threads.map(threadOf), context.manual);
-    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under }, context.now);
+    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under });
     return known ?? linkThreads(this.store, together, context).forest;
   }
 

@@ -37,7 +37,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     }
     if (changed.size > 0) wake();
   };
-  library.store.keepFacts(LIVE_FACTS);
+  library.keepAtHand(LIVE_FACTS);
   // Where to look is known only after a look around.
   if (library.roots.length === 0) await library.refresh();
   // A root that stands for all folders of some name, none of which is there yet, is not waited for.

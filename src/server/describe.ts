@@ -13,15 +13,16 @@ const WRONG: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
   too_large: "The body is too large",
 };
 
+/** The answers of a route where something is wrong: those named, and those that every route may give. */
+export function failures(wrong: readonly (keyof typeof WRONG)[]) {
+  const codes = [...wrong, "forbidden" as const, "unauthorized" as const];
+  const of = (code: keyof typeof STATUS) => ({ description: WRONG[code] ?? "Not for you: a wrong name, another site, or no token", content: json(Failed) });
+  return Object.fromEntries(codes.map((code) => [STATUS[code], of(code)]));
+}
+
 /** A route that answers with this shape, and with the common one where something is wrong. */
 export function answers(summary: string, schema: v.GenericSchema, wrong: readonly (keyof typeof WRONG)[] = []) {
-  const failures = Object.fromEntries(
-    [...wrong, "forbidden" as const, "unauthorized" as const].map((code) => [
-      STATUS[code],
-      { description: WRONG[code] ?? "Not for you: a wrong name, another site, or no token", content: json(Failed) },
-    ]),
-  );
-  return describeRoute({ summary, responses: { 200: { description: "Fine", content: json(schema) }, ...failures } });
+  return describeRoute({ summary, responses: { 200: { description: "Fine", content: json(schema) }, ...failures(wrong) } });
 }
 
 /** Checks a part of the request; what is wrong with it is told in the common shape. */
