@@ -173,7 +173,7 @@ describe("the tree", () => {
     const failed = tab.page.locator(".row", { has: tab.page.locator("[data-status=errored]") }).first();
     await failed.locator(".status-cell .status").hover();
     await tab.page.locator(".tip").waitFor();
-    expect(await tab.page.locator(".tip").textContent()).toMatch(/errored.*last sign of life/s);
+    expect(await tab.page.locator(".tip").textContent()).toMatch(/errored.*(told by|read off|states it|inferred)/s);
     await failed.locator(".name").hover();
     await tab.page.locator(".tip .prompt").waitFor();
     await tab.page.mouse.move(0, 0);

@@ -299,7 +299,7 @@ function Copyable(props: { text: string }) {
         aria-label={`Copy ${props.text}`}
         onClick={() => void navigator.clipboard.writeText(props.text).then(() => tell("Copied"))}
       >
-        ⧉
+        copy
       </button>
     </>
   );

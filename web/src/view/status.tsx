@@ -50,7 +50,8 @@ export function StatusTip(props: { agent: AgentRecord }) {
       </div>
       <p>{props.agent.statusReason}</p>
       <p class="muted">
-        {sourceInWords(props.agent.statusSource)} · last sign of life {ago(props.agent.lastActivityAt, now())}
+        {sourceInWords(props.agent.statusSource)}
+        <Show when={props.agent.lastActivityAt}>{(at) => ` · last sign of life ${ago(at(), now())}`}</Show>
       </p>
     </>
   );

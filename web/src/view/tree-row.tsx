@@ -93,7 +93,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
         <Show when={props.agent.type}>{(type) => <span class="type">{oneLine(type(), 40)}</span>}</Show>
         <Badges agent={props.agent} onWhy={() => props.actions.why(uri())} />
         <span class="task" dir="auto">
-          {oneLine(props.agent.activity ?? props.agent.prompt ?? "", 160)}
+          {oneLine(props.agent.activity ?? (props.row.depth === 0 ? null : props.agent.prompt) ?? "", 160)}
         </span>
         <button
           type="button"
