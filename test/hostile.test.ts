@@ -10,7 +10,7 @@ import { retinue } from "./cli.ts";
 import { filesBelow } from "./fixtures.ts";
 
 const scratch = scratchFolder();
-const COMMANDS = [[], ["ls", "--json"], ["tree", "latest", "--all"], ["latest", "--full"], ["events", "latest", "--subtree"]];
+const COMMANDS = [["ls"], ["ls", "--json"], ["tree", "latest", "--all"], ["latest", "--full"], ["events", "latest", "--subtree"]];
 /** Everything but line breaks and tabs. */
 const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
 
