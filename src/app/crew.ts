@@ -31,7 +31,7 @@ export interface MemberSays {
   readonly done: ReadCounts | null;
 }
 
-/** All members write into one index, one after the other; more than two of them would mostly wait. */
+/** All members write into one index, one after the other; more than two of them would mostly wait. One core is left to everything else. */
 const MEMBERS = 2;
 /** Enough for what is read between two writes. */
 const MEMORY_MB = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32 };
@@ -48,7 +48,7 @@ export function crewOf(env: Env): Crew {
     async read({ files, roots, counts, onFiles }) {
       const portions = portionsOf(files.filter(({ path, size }) => size <= GIANT_BYTES || !hasLineBeyond(path, GIANT_BYTES)));
       const member: Member = { env: { ...env }, roots: roots.map((root) => ({ ...root, provider: root.provider.name })) };
-      const count = Math.min(MEMBERS, availableParallelism(), portions.length);
+      const count = Math.min(MEMBERS, Math.max(1, availableParallelism() - 1), portions.length);
       const hear = (says: MemberSays) => {
         onFiles(says.files);
         if (says.done !== null) for (const what of Object.keys(counts) as (keyof ReadCounts)[]) counts[what] += says.done[what];
