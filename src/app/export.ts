@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentKey } from "../core/ids.ts";
+import type { RedactionRules } from "../core/redaction.ts";
+import type { DestinationState, Outbox } from "../stores/sqlite/outbox.ts";
+import type { Log } from "./debug-log.ts";
+import { deliver, hold, release, stateOf } from "./deliver.ts";
+import type { Destination } from "./destination.ts";
+import { planFor, putInto, rootOf, storyFor } from "./exporting.ts";
+import { Failure } from "./failure.ts";
+import type { OldTraces, SentFormat } from "./formats.ts";
+import type { Env } from "./home.ts";
+import { langSmithDestinations } from "./langsmith.ts";
+import type { Library } from "./library.ts";
+import { otlpDestination } from "./otlp.ts";
+
+/** Where a format goes by the user's variables. `isPreview`: nothing is sent, so that no key is needed. */
+export function destinationsFor(format: SentFormat, env: Env, redaction: RedactionRules, isPreview: boolean): Destination[] {
+  if (format === "otlp") return [otlpDestination(env, redaction)];
+  const hasKey = Boolean(env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY);
+  return langSmithDestinations(isPreview && !hasKey ? { ...env, LANGSMITH_API_KEY: "none" } : env, redaction);
+}
+
+/** What came of an export, for one destination. */
+export interface Exported {
+  readonly destination: string;
+  readonly threads: number;
+  readonly traces: number;
+  readonly items: number;
+  /** Of these, how many had not been put into the outbox before. */
+  readonly put: number;
+  readonly tooOld: number;
+  readonly tooMany: number;
+  /** What goes on, and will be sent when it ends. */
+  readonly open: number;
+  readonly waiting: number;
+  readonly refused: number;
+  readonly reason: string | null;
+  readonly turnedDown: string | null;
+}
+
+export interface ExportOptions {
+  readonly library: Library;
+  readonly outbox: Outbox;
+  readonly log: Log;
+  readonly old: OldTraces | null;
+  readonly patienceMs: number;
+  readonly onProgress?: (done: number, all: number) => void;
+}
+
+/** Sends threads, and waits until all of it has arrived, or does not. Resumable: what was put into the outbox once is not put there again. */
+export async function exportThreads(destination: Destination, threads: readonly ThreadToSend[], options: ExportOptions): Promise<Exported> {
+  const { library, outbox, log, old } = options;
+  const sums = { traces: 0, items: 0, put: 0, tooOld: 0, tooMany: 0, open: 0 };
+  for (const [i, { key, below }] of threads.entries()) {
+    options.onProgress?.(i, threads.length);
+    const forest = library.forestOf([key]);
+    const root = rootOf(forest, key);
+    const story = await storyFor(destination, library, forest, root, log);
+    const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) });
+    let result = put();
+    if (result.put === null) {
+      // There is room again once something has arrived.
+      await arrive(destination, options);
+      result = put();
+    }
+    if (result.put === null) throw outboxIsFull(outbox, destination);
+    const { plan } = result;
+    sums.traces += plan.traces;
+    sums.items += plan.items;
+    sums.put += result.put;
+    sums.tooOld += plan.tooOld;
+    sums.tooMany += plan.tooMany;
+    sums.open += Number(plan.isOpen);
+  }
+  options.onProgress?.(threads.length, threads.length);
+  outbox.open(destination.name, Date.now());
+  const state = await arrive(destination, options);
+  const { waiting, refused, reason, turnedDown } = state;
+  return { destination: destination.name, threads: threads.length, ...sums, waiting, refused, reason, turnedDown };
+}
+
+export interface ThreadToSend {
+  readonly key: AgentKey;
+  /** The URI of the agent that is meant, if it is not the thread itself. */
+  readonly below?: string;
+}
+
+/** What would be sent, to the letter. */
+export async function previewThreads(
+  destination: Destination,
+  threads: readonly ThreadToSend[],
+  options: Pick<ExportOptions, "library" | "log" | "old">,
+): Promise<string> {
+  const bodies: Uint8Array[] = [];
+  for (const { key, below } of threads) {
+    const forest = options.library.forestOf([key]);
+    const story = await storyFor(destination, options.library, forest, rootOf(forest, key), options.log);
+    const plan = planFor(destination, story, { old: options.old, ...(below === undefined ? {} : { below }) });
+    bodies.push(...plan.parcels(() => false).map(({ body }) => body));
+  }
+  return destination.shown(bodies);
+}
+
+const POLL_MS = 100;
+
+/** Sends what waits, or waits for whoever is sending it. */
+async function arrive(destination: Destination, { outbox, log, patienceMs }: ExportOptions): Promise<DestinationState> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    if (hold(outbox, destination)) {
+      try {
+        await deliver(outbox, destination, { log, patienceMs: Math.max(0, until - Date.now()) });
+      } finally {
+        release(outbox, destination, Number.MAX_SAFE_INTEGER);
+      }
+      return stateOf(outbox, destination) as DestinationState;
+    }
+    const state = stateOf(outbox, destination) as DestinationState;
+    if (state.waiting === 0 || Date.now() > until) return state;
+    await sleep(POLL_MS);
+  }
+}
+
+function outboxIsFull(outbox: Outbox, destination: Destination): Failure {
+  const state = stateOf(outbox, destination);
+  return new Failure("failed", `the outbox is full, and ${destination.name} takes nothing: ${state?.reason ?? "no reason known"}`, [
+    "retinue outbox tells more; nothing is lost, run the same again later",
+  ]);
+}

@@ -1,0 +1,161 @@
+import type { AgentKey } from "../core/ids.ts";
+import type { RedactionRules } from "../core/redaction.ts";
+import type { Outbox } from "../stores/sqlite/outbox.ts";
+import type { Log } from "./debug-log.ts";
+import { deliver, hold, release, stateOf } from "./deliver.ts";
+import type { Destination } from "./destination.ts";
+import { putInto, rootOf, storyFor } from "./exporting.ts";
+import type { OldTraces } from "./formats.ts";
+import type { Env } from "./home.ts";
+import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
+import type { Library } from "./library.ts";
+import { otlpDestination, tracesToOtlp } from "./otlp.ts";
+
+/** A turn that ended this long before tracing was switched on still counts: the first to tell of it is the hook at its end. */
+const GRACE_MS = 60_000;
+/** Records may be written a little later than they say. */
+const SLACK_MS = 15 * 60_000;
+/** While agents write, what they did is put together at most this often. */
+const PAUSE_MS = 2_000;
+
+/** Whether anything is to be sent as it happens. Cheap: hooks ask this. */
+export const isTracing = (env: Env) => tracesToLangSmith(env) || tracesToOtlp(env);
+
+/** Where everything is to be sent as it happens. */
+export function tracedDestinations(env: Env, redaction: RedactionRules): Destination[] {
+  return [...(tracesToLangSmith(env) ? langSmithDestinations(env, redaction) : []), ...(tracesToOtlp(env) ? [otlpDestination(env, redaction)] : [])];
+}
+
+export interface Watched {
+  readonly library: Library;
+  readonly outbox: Outbox;
+  readonly log: Log;
+  readonly old: OldTraces | null;
+  /** Only this thread; all of them otherwise. */
+  readonly thread?: AgentKey;
+}
+
+/** From when on a destination is told everything; what ended before is history. */
+export function openDestination(outbox: Outbox, { name }: Destination): void {
+  outbox.open(name, Date.now() - GRACE_MS);
+}
+
+/** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
+export async function lookAfter(
+  { library, outbox, log, old, thread }: Watched,
+  destination: Destination,
+  changed: ReadonlySet<AgentKey> | null,
+): Promise<boolean> {
+  const state = stateOf(outbox, destination);
+  if (state === undefined) return true;
+  const began = Date.now();
+  const since = Math.max(state.since, state.lookedTo - SLACK_MS);
+  const recent = changed ?? [...library.threadRows({ since })].map(({ place }) => place.key);
+  const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
+  const seen = new Set<AgentKey>();
+  for (const key of keys) {
+    const forest = library.forestOf([key]);
+    const root = rootOf(forest, key);
+    if (seen.has(root)) continue;
+    seen.add(root);
+    if (!forest.agents.has(root)) {
+      log(`${root}: its records are gone`);
+      outbox.setUnfinished(destination.name, root, false);
+      continue;
+    }
+    const story = await storyFor(destination, library, forest, root, log);
+    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: state.since });
+    if (put === null) {
+      log(`${destination.name}: the outbox is full; the rest follows when there is room`);
+      return false;
+    }
+    if (put > 0 || plan.tooOld > 0)
+      log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}${plan.tooOld > 0 ? `; ${plan.tooOld} turns are too old for it` : ""}`);
+    // Others must not take over only because there is much to read.
+    hold(outbox, destination);
+  }
+  if (changed === null) outbox.lookedTo(destination.name, began);
+  return true;
+}
+
+/** Looks after destinations as long as agents work: what changed is put into the outbox, and what waits there is sent. */
+export class Tracer {
+  readonly #watched: Watched;
+  readonly #destinations: readonly Destination[];
+  readonly #talk: (words: string) => void;
+  readonly #stop = new AbortController();
+  #changed: Set<AgentKey> | null = null;
+  #isAsked = false;
+  #running: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #nextLook = 0;
+  #lastTold = "";
+
+  constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void) {
+    this.#watched = watched;
+    this.#destinations = destinations;
+    this.#talk = talk;
+    for (const destination of destinations) openDestination(watched.outbox, destination);
+  }
+
+  /** Something happened in these threads; in none by name: nobody knows where. */
+  changed(threads: ReadonlySet<AgentKey>): void {
+    if (!this.#isAsked) this.#changed = new Set();
+    this.#isAsked = true;
+    if (threads.size === 0) this.#changed = null;
+    else for (const thread of threads) this.#changed?.add(thread);
+    this.#soon(Math.max(0, this.#nextLook - Date.now()));
+  }
+
+  #soon(ms: number) {
+    if (this.#stop.signal.aborted || this.#running !== null) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#running ??= this.#work()
+        .catch((error: Error) => this.#tell(`tracing: ${error.message}`))
+        .finally(() => {
+          this.#running = null;
+          this.#again();
+        });
+    }, ms);
+  }
+
+  async #work() {
+    const began = Date.now();
+    const [isAsked, changed] = [this.#isAsked, this.#changed];
+    this.#isAsked = false;
+    for (const destination of this.#destinations) {
+      if (!hold(this.#watched.outbox, destination)) continue;
+      const isAll = !isAsked || (await lookAfter(this.#watched, destination, changed));
+      await deliver(this.#watched.outbox, destination, { log: this.#watched.log, patienceMs: 0, signal: this.#stop.signal });
+      if (!isAll) this.changed(new Set());
+    }
+    this.#nextLook = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
+  }
+
+  /** Goes on when somebody may be reached again, or wrote meanwhile. */
+  #again() {
+    if (this.#stop.signal.aborted) return;
+    const states = this.#destinations.flatMap((destination) => stateOf(this.#watched.outbox, destination) ?? []);
+    const waiting = states.filter((state) => state.waiting > 0);
+    for (const { name, reason, waiting: many } of waiting) if (reason !== null) this.#tell(`${name}: ${many} wait: ${reason}`);
+    const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isAsked ? [this.#nextLook] : []));
+    if (next !== Number.POSITIVE_INFINITY) this.#soon(Math.max(50, next - Date.now()));
+  }
+
+  /** A thing that lasts is said once. */
+  #tell(words: string) {
+    if (words !== this.#lastTold) this.#talk(words);
+    this.#lastTold = words;
+    this.#watched.log(words);
+  }
+
+  /** What is under way is broken off: it is in the outbox, and sent next time. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#running;
+    for (const destination of this.#destinations) release(this.#watched.outbox, destination, Number.MAX_SAFE_INTEGER);
+  }
+}
