@@ -26,9 +26,13 @@ export function brokenRules(run: SentRun): string[] {
   const [times, ids] = [segments.map((s) => s?.[1] ?? ""), segments.map((s) => s?.[2] ?? "")];
   rule(ids[0] === run.trace_id, "trace_id is not the first segment's");
   rule(ids.at(-1) === run.id, "id is not the last segment's");
-  rule(run.parent_run_id === undefined ? ids.length === 1 : ids.length >= 2 && ids.at(-2) === run.parent_run_id, "parent_run_id is not the last segment's but one");
+  rule(
+    run.parent_run_id === undefined ? ids.length === 1 : ids.length >= 2 && ids.at(-2) === run.parent_run_id,
+    "parent_run_id is not the last segment's but one",
+  );
   rule(new Set(ids).size === ids.length, "it stands below itself");
-  for (const [i, time] of times.entries()) rule(i === 0 || time >= (times[i - 1] ?? ""), `dotted_order has timestamp ${time} earlier than parent timestamp ${times[i - 1]}`);
+  for (const [i, time] of times.entries())
+    rule(i === 0 || time >= (times[i - 1] ?? ""), `dotted_order has timestamp ${time} earlier than parent timestamp ${times[i - 1]}`);
   rule(RUN_TYPES.includes(run.run_type), `run_type ${run.run_type}`);
   rule(run.start_time.replace(/[-:.]/g, "") === times.at(-1), "start_time is not the last segment's");
   rule(run.end_time === undefined || Date.parse(run.end_time) >= Date.parse(run.start_time), "it ends before it begins");

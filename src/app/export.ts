@@ -73,7 +73,7 @@ export async function exportThreads(destination: Destination, threads: readonly 
     sums.open += Number(plan.isOpen);
   }
   options.onProgress?.(threads.length, threads.length);
-  outbox.open(destination.name, Date.now());
+  outbox.open(destination.name, null);
   const state = await arrive(destination, options);
   const { waiting, refused, reason, turnedDown } = state;
   return { destination: destination.name, threads: threads.length, ...sums, waiting, refused, reason, turnedDown };

@@ -50,7 +50,7 @@ export function planFor(destination: Destination, story: Story, options: PutOpti
 export function putInto(outbox: Outbox, destination: Destination, { key, story }: Thread, options: PutOptions): PutResult {
   const plan = planFor(destination, story, options);
   if (outbox.bytes() > MAX_OUTBOX_BYTES) return { plan, put: null };
-  outbox.open(destination.name, Date.now());
+  outbox.open(destination.name, null);
   const put = outbox.put(destination.name, (wasPut) => plan.parcels(wasPut), Date.now());
   outbox.setUnfinished(destination.name, key, plan.isOpen);
   return { plan, put };

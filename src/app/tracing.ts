@@ -1,15 +1,17 @@
 import type { AgentKey } from "../core/ids.ts";
+import { agentOf, type Forest, subtreeOf } from "../core/link.ts";
 import type { RedactionRules } from "../core/redaction.ts";
 import type { Outbox } from "../stores/sqlite/outbox.ts";
-import type { Log } from "./debug-log.ts";
+import { exportLog, type Log } from "./debug-log.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
 import { putInto, rootOf, storyFor } from "./exporting.ts";
 import type { OldTraces } from "./formats.ts";
 import type { Env } from "./home.ts";
 import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
-import type { Library } from "./library.ts";
+import { keep, type Library } from "./library.ts";
 import { otlpDestination, tracesToOtlp } from "./otlp.ts";
+import { redactionOf, type SettingsFile } from "./settings.ts";
 
 /** A turn that ended this long before tracing was switched on still counts: the first to tell of it is the hook at its end. */
 const GRACE_MS = 60_000;
@@ -31,6 +33,10 @@ export interface Watched {
   readonly outbox: Outbox;
   readonly log: Log;
   readonly old: OldTraces | null;
+  /** How threads stood when they were last looked at, for those who look again and again. */
+  readonly seen?: Map<string, string>;
+  /** Only turns that went on after this, whenever the destination was first traced to. */
+  readonly since?: number;
   /** Only this thread; all of them otherwise. */
   readonly thread?: AgentKey;
 }
@@ -42,14 +48,15 @@ export function openDestination(outbox: Outbox, { name }: Destination): void {
 
 /** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
 export async function lookAfter(
-  { library, outbox, log, old, thread }: Watched,
+  { library, outbox, log, old, thread, since: from, seen: known }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey> | null,
 ): Promise<boolean> {
   const state = stateOf(outbox, destination);
   if (state === undefined) return true;
   const began = Date.now();
-  const since = Math.max(state.since, state.lookedTo - SLACK_MS);
+  const oldest = from ?? state.since ?? began;
+  const since = Math.max(oldest, state.lookedTo - SLACK_MS);
   const recent = changed ?? [...library.threadRows({ since })].map(({ place }) => place.key);
   const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
   const seen = new Set<AgentKey>();
@@ -63,14 +70,17 @@ export async function lookAfter(
       outbox.setUnfinished(destination.name, root, false);
       continue;
     }
+    const standing = standingOf(forest, root);
+    if (known?.get(`${destination.name} ${root}`) === standing) continue;
     const story = await storyFor(destination, library, forest, root, log);
-    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: state.since });
+    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: oldest });
     if (put === null) {
       log(`${destination.name}: the outbox is full; the rest follows when there is room`);
       return false;
     }
     if (put > 0 || plan.tooOld > 0)
       log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}${plan.tooOld > 0 ? `; ${plan.tooOld} turns are too old for it` : ""}`);
+    known?.set(`${destination.name} ${root}`, standing);
     // Others must not take over only because there is much to read.
     hold(outbox, destination);
   }
@@ -78,12 +88,38 @@ export async function lookAfter(
   return true;
 }
 
+/** Changes whenever there may be something to send. */
+function standingOf(forest: Forest, root: AgentKey): string {
+  return subtreeOf(forest, root)
+    .map((key) => {
+      const { verdict, lastAt, calls, records, files } = agentOf(forest, key);
+      return [key, verdict.status, lastAt, calls.length, records, ...files.map(({ bytes }) => bytes)].join(" ");
+    })
+    .join("\n");
+}
+
+/** For whoever watches agents all the time; null where nothing is to be sent. What is wrong with the variables is said, and keeps nobody from working. */
+export async function openTracer(env: Env, settings: SettingsFile, library: Library, talk: (words: string) => void): Promise<Tracer | null> {
+  if (!isTracing(env)) return null;
+  try {
+    const destinations = tracedDestinations(env, redactionOf(settings));
+    const kept = await keep(env);
+    for (const destination of destinations) openDestination(kept.outbox, destination);
+    return new Tracer({ library, outbox: kept.outbox, log: exportLog(env, false), old: null }, destinations, talk, () => kept.close());
+  } catch (error) {
+    talk(`nothing is traced: ${(error as Error).message}`);
+    return null;
+  }
+}
+
 /** Looks after destinations as long as agents work: what changed is put into the outbox, and what waits there is sent. */
 export class Tracer {
   readonly #watched: Watched;
   readonly #destinations: readonly Destination[];
   readonly #talk: (words: string) => void;
+  readonly #onStop: () => void;
   readonly #stop = new AbortController();
+  /** Null: nobody knows where, as at the beginning. */
   #changed: Set<AgentKey> | null = null;
   #isAsked = false;
   #running: Promise<void> | null = null;
@@ -91,19 +127,18 @@ export class Tracer {
   #nextLook = 0;
   #lastTold = "";
 
-  constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void) {
-    this.#watched = watched;
+  constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void, onStop: () => void = () => {}) {
+    this.#watched = { seen: new Map(), ...watched };
     this.#destinations = destinations;
     this.#talk = talk;
-    for (const destination of destinations) openDestination(watched.outbox, destination);
+    this.#onStop = onStop;
+    for (const { name } of destinations) watched.outbox.open(name, null);
   }
 
-  /** Something happened in these threads; in none by name: nobody knows where. */
+  /** Something happened in these threads; in none by name: only time has passed. */
   changed(threads: ReadonlySet<AgentKey>): void {
-    if (!this.#isAsked) this.#changed = new Set();
     this.#isAsked = true;
-    if (threads.size === 0) this.#changed = null;
-    else for (const thread of threads) this.#changed?.add(thread);
+    for (const thread of threads) this.#changed?.add(thread);
     this.#soon(Math.max(0, this.#nextLook - Date.now()));
   }
 
@@ -125,11 +160,15 @@ export class Tracer {
     const began = Date.now();
     const [isAsked, changed] = [this.#isAsked, this.#changed];
     this.#isAsked = false;
+    this.#changed = new Set();
     for (const destination of this.#destinations) {
       if (!hold(this.#watched.outbox, destination)) continue;
       const isAll = !isAsked || (await lookAfter(this.#watched, destination, changed));
       await deliver(this.#watched.outbox, destination, { log: this.#watched.log, patienceMs: 0, signal: this.#stop.signal });
-      if (!isAll) this.changed(new Set());
+      if (!isAll) {
+        this.#changed = null;
+        this.#isAsked = true;
+      }
     }
     this.#nextLook = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
   }
@@ -157,5 +196,6 @@ export class Tracer {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#running;
     for (const destination of this.#destinations) release(this.#watched.outbox, destination, Number.MAX_SAFE_INTEGER);
+    this.#onStop();
   }
 }

@@ -6,7 +6,7 @@ export function labelOf({ title, description, name, type, prompt, kind, agentId 
   const words = title ?? description ?? name ?? prompt ?? agentId ?? kind;
   const line = words.replace(/\s+/g, " ").trim();
   const short = line.length > 120 ? `${line.slice(0, 119)}…` : line;
-  return type === null || short.startsWith(type) ? short : `${type}: ${short}`;
+  return type === null || short === type ? short : `${short} (${type})`;
 }
 
 export function tokenWords(usage: Usage): string {

@@ -10,6 +10,7 @@ import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
 import type { SettingsFile } from "../app/settings.ts";
+import { openTracer, type Tracer } from "../app/tracing.ts";
 import { serverApp } from "./app.ts";
 import type { ServerState } from "./context.ts";
 import { isLoopback } from "./guard.ts";
@@ -90,7 +91,8 @@ async function start(options: ServeOptions): Promise<Served> {
     library.close();
     throw error;
   }
-  const watched = watch(library, hub, state, talk);
+  const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
+  const watched = watch(library, hub, tracer, state, talk);
   const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
@@ -101,6 +103,7 @@ async function start(options: ServeOptions): Promise<Served> {
       hub.journal.wake();
       server.close();
       await watched;
+      await tracer?.stop();
       server.closeAllConnections();
       library.close();
       hasStopped();
@@ -113,13 +116,14 @@ async function start(options: ServeOptions): Promise<Served> {
 /** An address that stands for all of them is called by one that can be opened. */
 const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
 
-async function watch(library: Library, hub: Hub, state: ServerState, talk: (words: string) => void): Promise<void> {
+async function watch(library: Library, hub: Hub, tracer: Tracer | null, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
   try {
     for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
       state.watching = true;
       state.reading = null;
       await hub.changed(threads);
+      tracer?.changed(threads);
     }
   } catch (error) {
     talk(`no longer watching: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

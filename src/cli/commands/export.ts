@@ -67,7 +67,7 @@ async function sendTree(context: Context, format: SentFormat, uri: string | unde
     const kept = await keep(env);
     try {
       if (options.follow === true)
-        return await follow(context, library, new Tracer({ library, outbox: kept.outbox, log, old, ...only(threads) }, destinations, terminal.talk));
+        return await follow(context, library, new Tracer({ library, outbox: kept.outbox, log, old, ...followed(threads) }, destinations, terminal.talk));
       const results: Exported[] = [];
       const onProgress = terminal.progress === null ? {} : { onProgress: terminal.progress };
       for (const destination of destinations)
@@ -82,7 +82,8 @@ async function sendTree(context: Context, format: SentFormat, uri: string | unde
   }
 }
 
-const only = ([first]: readonly ThreadToSend[]) => (first === undefined ? {} : { thread: first.key });
+/** One thread from its beginning, or all of them from now on. */
+const followed = ([first]: readonly ThreadToSend[]) => (first === undefined ? { since: Date.now() } : { thread: first.key, since: 0 });
 
 async function wanted(
   context: Context,

@@ -13,7 +13,7 @@ export interface ExportedTree {
 
 export interface ExportedAgent extends AgentRecord {
   readonly events: readonly AgentEvent[];
-  readonly calls: readonly Omit<StoryCall, "key" | "allOutput">[];
+  readonly calls: readonly Omit<StoryCall, "key">[];
   readonly children: readonly ExportedAgent[];
 }
 
@@ -26,7 +26,7 @@ function agentOf({ record, steps, calls, children }: Story): ExportedAgent {
   return {
     ...record,
     events: steps.map(({ event }) => event),
-    calls: calls.map(({ key: _, allOutput: __, ...call }) => call),
+    calls: calls.map(({ key: _, ...call }) => call),
     children: children.map(agentOf),
   };
 }

@@ -66,8 +66,17 @@ function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonOb
       .slice(0, 1_000);
   return {
     uri: story.record.uri,
+    ...(kind === "agent" ? { parent: story.record.parent } : {}),
     ...(kind === "agent" || kind === "turn" ? { status: story.record.status } : {}),
-    ...(call === null ? {} : { ...call.tokens, costUsd: call.costUsd, internal: call.isInternal }),
+    ...(call === null
+      ? {}
+      : {
+          ...call.tokens,
+          allInput: call.tokens.inputTokens + call.tokens.cacheReadTokens + call.tokens.cacheWriteTokens,
+          allOutput: call.allOutput,
+          costUsd: call.costUsd,
+          internal: call.isInternal,
+        }),
     ...(tool === null ? { input: words(input), output: words(output) } : { callId: tool.callId, output: tool.output?.slice(0, 1_000) ?? null }),
     ...(error === null ? {} : { error }),
   };

@@ -7,9 +7,10 @@ import { isTold, type Turn, timeOf, turnsOf } from "./turns.ts";
 export function tracesOf(thread: Story): Trace[] {
   const turns = turnsOf(thread);
   const places = callsIn(turns);
+  const callers = callersIn(thread);
   return turns.map((turn, i) => {
     const next = turns[i + 1]?.start ?? Number.POSITIVE_INFINITY;
-    return new TraceBuilder().turn(thread, turn, { next, isFirst: i === 0, ...places });
+    return new TraceBuilder(callers).turn(thread, turn, { next, isFirst: i === 0, ...places });
   });
 }
 
@@ -18,6 +19,14 @@ const callsIn = (turns: readonly Turn[]) => ({
   tools: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ event }) => (event.tool === null ? [] : [[event.tool.callId, turn.number] as const])))),
   calls: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ call }) => (call === null ? [] : [[call, turn.number] as const])))),
 });
+
+/** Who called a tool. An agent that began as a copy of another may hold the answer to a call that it did not make. */
+function callersIn(thread: Story): ReadonlyMap<string, string> {
+  const calls = [...everyone(thread)].flatMap(({ record, steps }) =>
+    steps.flatMap(({ event: { kind, tool } }) => (kind === "toolCall" && tool !== null ? [[tool.callId, record.uri] as const] : [])),
+  );
+  return new Map(calls.reverse());
+}
 
 interface TurnPlace {
   /** When the turn behind it begins. */
@@ -32,6 +41,11 @@ type Draft = { -readonly [K in keyof Span]: Span[K] };
 
 class TraceBuilder {
   readonly #spans: Draft[] = [];
+  readonly #callers: ReadonlyMap<string, string>;
+
+  constructor(callers: ReadonlyMap<string, string>) {
+    this.#callers = callers;
+  }
 
   turn(thread: Story, turn: Turn, { next, isFirst, tools, calls }: TurnPlace): Trace {
     const { record } = thread;
@@ -131,6 +145,8 @@ class TraceBuilder {
     for (const step of steps) {
       const { tool, kind, text } = step.event;
       if (tool === null) continue;
+      const { uri } = parent.story.record;
+      if (kind === "toolResult" && (this.#callers.get(tool.callId) ?? uri) !== uri) continue;
       const known = tools.get(tool.callId);
       const at = timeOf(step) ?? parent.start;
       if (known === undefined) tools.set(tool.callId, this.#add(toolOf(parent, step, tool.callId, open)));

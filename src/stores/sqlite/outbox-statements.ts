@@ -6,7 +6,8 @@ export function statementsOf(db: DatabaseSync) {
   const of = "owner = ? AND destination = ?";
   const at = "owner = ? AND name = ?";
   return {
-    open: db.prepare("INSERT OR IGNORE INTO destination (owner, name, since) VALUES (?, ?, ?)"),
+    open: db.prepare("INSERT OR IGNORE INTO destination (owner, name) VALUES (?, ?)"),
+    since: db.prepare(`UPDATE destination SET since = coalesce(since, ?) WHERE ${at}`),
     destinations: db.prepare(`
       SELECT d.*, count(o.id) FILTER (WHERE o.refused IS NULL) AS waiting, count(o.refused) AS refused,
              coalesce(sum(length(o.body)) FILTER (WHERE o.refused IS NULL), 0) AS waiting_bytes

@@ -9,7 +9,7 @@ export const OUTBOX_TABLES = `
   CREATE TABLE destination (
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
-    since INTEGER NOT NULL,
+    since INTEGER,
     looked_to INTEGER NOT NULL DEFAULT 0,
     next_at INTEGER NOT NULL DEFAULT 0,
     failures INTEGER NOT NULL DEFAULT 0,
@@ -70,8 +70,8 @@ export interface OutboxItem extends Parcel {
 
 export interface DestinationState {
   readonly name: string;
-  /** What ended before is history, and sent only when asked for. */
-  readonly since: number;
+  /** From when on it is told everything by itself: what ended before is history. Null: it is told only what somebody asks for. */
+  readonly since: number | null;
   /** Everything up to here was looked at. */
   readonly lookedTo: number;
   /** Nothing is tried before. */
@@ -90,8 +90,8 @@ export interface DestinationState {
 }
 
 export interface Outbox {
-  /** Makes it known; `since` counts the first time only. */
-  open(destination: string, since: number): void;
+  /** Makes it known. The first `since` counts. */
+  open(destination: string, since: number | null): void;
   destinations(): readonly DestinationState[];
   /** All or nothing. Says how many were new. `choose` is told what was put in before. */
   put(destination: string, choose: (wasPut: (key: string) => boolean) => readonly Parcel[], at: number): number;
@@ -137,7 +137,11 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
     }
   };
   return {
-    open: (destination, since) => void sql().open.run(owner, destination, since),
+    open: (destination, since) =>
+      whole(() => {
+        sql().open.run(owner, destination);
+        if (since !== null) sql().since.run(since, owner, destination);
+      }),
     destinations: () => sql().destinations.all(owner, owner).map(stateOf),
     put: (destination, choose, at) =>
       whole(() => {
@@ -217,7 +221,7 @@ const itemOf = (row: Row): OutboxItem => ({
 
 const stateOf = (row: Row): DestinationState => ({
   name: String(row.name),
-  since: Number(row.since),
+  since: row.since === null ? null : Number(row.since),
   lookedTo: Number(row.looked_to),
   nextAt: Number(row.next_at),
   failures: Number(row.failures),
