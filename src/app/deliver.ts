@@ -105,7 +105,7 @@ async function post({ url, headers, encode, timeoutMs }: Destination, items: rea
 
 /** Twice as long after each failure, and never for all at the same moment. */
 function pauseAfter({ retryAfterMs }: Extract<Outcome, { is: "unavailable" }>, failures: number): number {
-  if (retryAfterMs !== null) return Math.min(retryAfterMs, 24 * 3_600_000);
+  if (retryAfterMs !== null) return Math.min(Math.ceil(retryAfterMs), 24 * 3_600_000);
   const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 20));
-  return pause * (0.5 + Math.random() / 2);
+  return Math.round(pause * (0.5 + Math.random() / 2));
 }

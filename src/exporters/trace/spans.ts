@@ -146,8 +146,8 @@ class TraceBuilder {
       const { tool, kind, text } = step.event;
       if (tool === null) continue;
       const { uri } = parent.story.record;
-      if (kind === "toolResult" && (this.#callers.get(tool.callId) ?? uri) !== uri) continue;
       const known = tools.get(tool.callId);
+      if (known === undefined && kind === "toolResult" && (this.#callers.get(tool.callId) ?? uri) !== uri) continue;
       const at = timeOf(step) ?? parent.start;
       if (known === undefined) tools.set(tool.callId, this.#add(toolOf(parent, step, tool.callId, open)));
       if (kind !== "toolResult") continue;
@@ -171,8 +171,8 @@ export function agentKeyOf({ record: { provider, sessionId, agentId } }: Story):
   return `agent:${provider}:${agentId === null ? sessionId : lasting(agentId, sessionId)}`;
 }
 
-/** Ids that products make are long and unique; short ones mean something in their own thread only. */
-const lasting = (id: string, session: string) => (id.length >= 16 ? id : `${session}/${id}`);
+/** Ids that products make are long and unique; short ones mean something where they stand only. */
+const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
 
 export const isOpen = ({ record: { status } }: Story) => status === "running" || status === "pendingInit";
 
@@ -250,7 +250,7 @@ function toolOf(parent: Span, { event }: Step, callId: string, open: boolean): D
   const span = blank(parent.story, parent, parent.turn, event.at === null ? parent.start : Date.parse(event.at));
   return {
     ...span,
-    key: `tool:${record.provider}:${lasting(callId, record.sessionId)}`,
+    key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
     kind: "tool",
     // While its agent runs, a result may still come.
     ownEnd: open ? null : span.start,

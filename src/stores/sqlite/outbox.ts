@@ -111,7 +111,7 @@ export interface Outbox {
   hold(destination: string, holder: string, now: number, until: number, isAlive: (holder: string) => boolean): boolean;
   /** Asks whoever holds it to look once more. */
   ask(destination: string, at: number): void;
-  /** False, and still held, if somebody asked after `since`. */
+  /** False, and still held, if somebody asked after `since`. True where it is no longer held by that one anyway. */
   release(destination: string, holder: string, since: number): boolean;
   lookedTo(destination: string, at: number): void;
   unfinished(destination: string): readonly string[];
@@ -179,7 +179,8 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
         return true;
       }),
     ask: (destination, at) => void sql().ask.run(at, owner, destination),
-    release: (destination, holder, since) => whole(() => sql().release.run(owner, destination, holder, since).changes > 0),
+    release: (destination, holder, since) =>
+      whole(() => sql().release.run(owner, destination, holder, since).changes > 0 || sql().held.get(owner, destination)?.holder !== holder),
     lookedTo: (destination, at) => void sql().lookedTo.run(at, owner, destination),
     unfinished: (destination) =>
       sql()
