@@ -136,7 +136,7 @@ describe("an export", () => {
     env.LANGSMITH_ENDPOINT = server.url;
     expect((await send()).code).toBe(0);
     await expectAll();
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("processes", () => {

@@ -85,20 +85,22 @@ export interface ThreadToSend {
   readonly below?: string;
 }
 
-/** What would be sent, to the letter. */
+/** What would be sent, to the letter, and how many turns would be left out as too old. */
 export async function previewThreads(
   destination: Destination,
   threads: readonly ThreadToSend[],
   options: Pick<ExportOptions, "library" | "log" | "old">,
-): Promise<string> {
+): Promise<{ readonly text: string; readonly tooOld: number }> {
   const bodies: Uint8Array[] = [];
+  let tooOld = 0;
   for (const { key, below } of threads) {
     const forest = options.library.forestOf([key]);
     const story = await storyFor(destination, options.library, forest, rootOf(forest, key), options.log);
     const plan = planFor(destination, story, { old: options.old, ...(below === undefined ? {} : { below }) });
-    bodies.push(...plan.parcels(() => false).map(({ body }) => body));
+    for (const { body } of plan.parcels(() => false)) bodies.push(body);
+    tooOld += plan.tooOld;
   }
-  return destination.shown(bodies);
+  return { text: bodies.length === 0 ? "" : destination.shown(bodies), tooOld };
 }
 
 const POLL_MS = 100;

@@ -1,6 +1,6 @@
 import type { AgentTree } from "../core/agent.ts";
 import type { ModelCall } from "../core/gather.ts";
-import { type AgentKey, partsOf, type RecordKey } from "../core/ids.ts";
+import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import type { Step, Story, StoryCall } from "../core/story.ts";
@@ -22,6 +22,7 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
       record: withoutChildren(tree),
       product: productOf(key)?.product ?? tree.provider,
       tracedAs: productOf(key)?.tracedAs ?? (productOf(key)?.product ?? tree.provider).toLowerCase().replaceAll(" ", "-"),
+      soleCall: soleCallOf(forest, agent),
       steps: own.map((one) => stepOf(one, reports, names)),
       calls: callsOf(agent, own, library.price),
       // Both lists are made from the same children, in the same order.
@@ -32,6 +33,12 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
 }
 
 const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === partsOf(key).provider);
+
+function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): string | null {
+  if (parent === null || spawnCall?.makes !== "one") return null;
+  const first = agentOf(forest, parent).children.find((child) => agentOf(forest, child).spawnCall?.call === spawnCall.call);
+  return first === key ? nativeCall(spawnCall.call) : null;
+}
 
 /** Which record reports the end of whom. */
 function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {

@@ -10,6 +10,8 @@ export interface Story {
   readonly product: string;
   /** The same as an identifier, such as `some-product`. */
   readonly tracedAs: string;
+  /** The call that made it and nobody else: it names the agent even before anything else is known of it. */
+  readonly soleCall: string | null;
   /** What happened, in order of time. */
   readonly steps: readonly Step[];
   /** Every model call it made, and those the product made on its behalf: each one once. */

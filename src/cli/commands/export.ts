@@ -60,9 +60,11 @@ async function sendTree(context: Context, format: SentFormat, uri: string | unde
   const old = options.old ?? null;
   try {
     if (options.preview === true || options.out !== undefined) {
+      // Each of several gets the same.
       const [first] = destinations;
-      const text = first === undefined ? "" : await previewThreads(first, threads, { library, log, old });
-      return options.out === undefined ? terminal.out(text) : writeFileSync(options.out, text, { mode: 0o600 });
+      const { text, tooOld } = first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
+      if (tooOld > 0) terminal.talk(leftOut(tooOld));
+      return options.out === undefined ? void process.stdout.write(text) : writeFileSync(options.out, text, { mode: 0o600 });
     }
     const kept = await keep(env);
     try {
@@ -132,16 +134,16 @@ async function follow(context: Context, library: Library, tracer: Tracer): Promi
   }
 }
 
+const leftOut = (turns: number) =>
+  `${plural(turns, "turn")} began more than a day ago, which LangSmith's cloud refuses: left out. --old shift sends them with today's times, the true ones beside; --old send tries.`;
+
 /** Says what arrived. What did not is a failure, even if it will be tried again. */
 function report({ terminal, json }: Context, results: readonly Exported[]): void {
   if (json) terminal.out(JSON.stringify(results, null, 2));
   for (const { destination, threads, traces, items, put, tooOld, tooMany, open, turnedDown } of results) {
     if (!json)
       terminal.out(printable(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`));
-    if (tooOld > 0)
-      terminal.talk(
-        `${plural(tooOld, "turn")} began more than a day ago, which LangSmith's cloud refuses: left out. --old shift sends them with today's times, the true ones beside; --old send tries.`,
-      );
+    if (tooOld > 0) terminal.talk(leftOut(tooOld));
     if (tooMany > 0) terminal.talk(`${plural(tooMany, "item")} left out: LangSmith takes 25,000 a turn`);
     if (open > 0) terminal.talk(`${plural(open, "thread")} still at work: run it again for the rest, or with --follow`);
     if (turnedDown !== null) terminal.talk(`turned down: ${turnedDown}`);

@@ -2,7 +2,6 @@ import type { JsonObject } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
 import type { Message, Span, Trace } from "../trace/span.ts";
-import { agentKeyOf } from "../trace/spans.ts";
 import { type OuterRun, Places, type RunPlace } from "./names.ts";
 
 export interface LangSmithOptions {
@@ -170,7 +169,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
     ls_agent_type: kind === "compaction" ? "compaction" : isInAgent(span) ? "subagent" : "root",
     thread_id: record.sessionId,
     uri: record.uri,
-    agent: agentKeyOf(story),
+    agent: record.agentId ?? record.sessionId,
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== null && value !== undefined)),
   };
 }

@@ -166,8 +166,9 @@ class TraceBuilder {
   }
 }
 
-/** An agent's name for good, whatever thread it is found to belong to. */
-export function agentKeyOf({ record: { provider, sessionId, agentId } }: Story): string {
+/** An agent's name for good, whatever thread it is found to belong to, and whenever its own records turn up. */
+export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
+  if (soleCall !== null) return `agent of:${provider}:${lasting(soleCall, parent ?? sessionId)}`;
   return `agent:${provider}:${agentId === null ? sessionId : lasting(agentId, sessionId)}`;
 }
 

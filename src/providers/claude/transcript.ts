@@ -17,7 +17,7 @@ import { COMPACTION, MODEL_TOOLS, TITLE, totalStated } from "./totals.ts";
 
 /** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
 const REQUEST_HEAD_BYTES = 400;
-const REQUEST = /^\{"type":"api-request","sessionId":"[^"]*","id":"([^"]+)","timestamp":"([^"]+)"/;
+const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"]+)"/;
 /** A response comes soon after its request. */
 const OPEN_REQUESTS = 64;
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
