@@ -5,6 +5,7 @@ export const STYLE = `
 @media (prefers-color-scheme: dark) { :root { --bg: #16181c; --fg: #e6e8eb; --dim: #9ba1aa; --line: #2c3036; --soft: #1e2126; --accent: #79a6ff; --call: #5570b8; --tool: #94763a;
   --completed: #55b985; --running: #79a6ff; --errored: #f07575; --shutdown: #e0a548; --notFound: #8b9098; --pendingInit: #8b9098; } }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 html { scroll-padding-top: 3.5rem; }
 body { margin: 0; background: var(--bg); color: var(--fg); font: 14px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; overflow-wrap: anywhere; }
 main, header { max-width: 1200px; margin: 0 auto; padding: 0 1rem; }
