@@ -34,6 +34,8 @@ export interface MultipartBody {
   readonly body: Uint8Array;
 }
 
+const CRLF = Buffer.of(13, 10);
+
 /** The body of `POST /runs/multipart`. The boundary is made from what it bounds, so that nothing inside can be it. */
 export function multipart(operations: readonly RunOperation[]): MultipartBody {
   const parts = operations.flatMap(({ is, id, parts: named }) =>
@@ -44,6 +46,6 @@ export function multipart(operations: readonly RunOperation[]): MultipartBody {
   const boundary = `----RetinueFormBoundary${digest.digest("hex").slice(0, 32)}`;
   const head = ({ name, json }: (typeof parts)[number]) =>
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: application/json; length=${json.length}\r\n\r\n`);
-  const body = Buffer.concat([...parts.flatMap((part) => [head(part), part.json, Buffer.from("\r\n")]), Buffer.from(`--${boundary}--\r\n`)]);
+  const body = Buffer.concat([...parts.flatMap((part) => [head(part), part.json, CRLF]), Buffer.from(`--${boundary}--\r\n`)]);
   return { contentType: `multipart/form-data; boundary=${boundary}`, body };
 }

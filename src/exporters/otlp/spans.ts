@@ -77,7 +77,7 @@ const OPEN_INFERENCE: Partial<Record<Span["kind"], string>> = { turn: "AGENT", a
 const LANGFUSE: Partial<Record<Span["kind"], string>> = { turn: "agent", agent: "agent", call: "generation", tool: "tool", compaction: "chain" };
 /** As GenAI calls them, where that is not how price lists do. */
 const PROVIDER = new Map([
-  ["google", "gcp.gemini"],
+  ["google", "gcp.gen_ai"],
   ["amazon-bedrock", "aws.bedrock"],
   ["google-vertex", "gcp.vertex_ai"],
 ]);
