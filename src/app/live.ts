@@ -38,8 +38,9 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     if (changed.size > 0) wake();
   };
   library.keepAtHand(LIVE_FACTS);
+  library.expectRecordings();
   // Where to look is known only after a look around.
-  if (library.roots.length === 0) await library.refresh();
+  await library.refresh();
   // A root that stands for all folders of some name, none of which is there yet, is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));

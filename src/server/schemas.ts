@@ -177,6 +177,7 @@ export const Doctor = v.object({
       product: v.string(),
       path: v.string(),
       imported: v.boolean(),
+      recorded: v.boolean(),
       exists: v.boolean(),
       files: count,
       bytes: count,
