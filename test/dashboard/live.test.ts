@@ -40,6 +40,15 @@ describe("a machine on which no agent has worked yet", () => {
     expect(words).toContain(join(server.home, ".claude"));
     expect(words).toContain("not there");
   });
+
+  it("shows the demo at a click, beside it", async () => {
+    const { page, goto } = await visit(browser, server.url);
+    await goto("#/");
+    await page.getByRole("button", { name: "Start the demo" }).click();
+    await page.locator(".thread").first().waitFor();
+    expect(page.url()).not.toContain(server.url);
+    await page.context().close();
+  });
 });
 
 describe("while agents work", () => {

@@ -231,7 +231,7 @@ describe("the tree", () => {
 it("closes a menu that was hardly open", async () => {
   await tab.goto(`#/tree/${TREE}`);
   await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
-  await tab.page.evaluate(() => ["m", "Escape"].forEach((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
+  await tab.page.evaluate(() => ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
   await tab.page.evaluate(() => new Promise(requestAnimationFrame));
   expect([await tab.page.locator(".menu").count(), tab.complaints]).toEqual([0, []]);
 });
