@@ -68,7 +68,7 @@ describe("retinue serve", () => {
     expect(run.stderr).toBe("Ctrl-C stops it.\n");
   });
 
-  it("many that start at once share one", { timeout: 60_000 }, async () => {
+  it("many that start at once share one", { timeout: 180_000 }, async () => {
     const runs = Array.from({ length: 5 }, (_, i) => new Run(i % 2 === 0 ? [] : ["serve", "--no-open"]));
     const addresses = await Promise.all(runs.map((run) => run.address()));
     expect(new Set(addresses).size).toBe(1);
@@ -79,7 +79,7 @@ describe("retinue serve", () => {
     for (const { stderr } of others) expect(stderr).toContain(`It runs already, as process ${pid}.`);
   });
 
-  it("one that was killed is noticed, also when another program has its port by now", { timeout: 60_000 }, async () => {
+  it("one that was killed is noticed, also when another program has its port by now", { timeout: 180_000 }, async () => {
     const first = new Run(["serve", "--port", "0"]);
     const address = await first.address();
     first.child.kill("SIGKILL");

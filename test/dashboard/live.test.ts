@@ -73,7 +73,7 @@ describe("while agents work", () => {
     await tab.page.locator(".row.root .name").click();
     await tab.page.locator(".step").first().waitFor();
     await tab.page.keyboard.press("f");
-    await tab.page.getByText("The late leaf reported.").last().waitFor({ timeout: 20_000 });
+    await tab.page.getByText("The late leaf reported.").last().waitFor({ timeout: 60_000 });
     expect(tab.page.url()).toContain("follow=1");
     await replayed;
   });
@@ -81,7 +81,7 @@ describe("while agents work", () => {
   it("the live page and a fresh one show the same", async () => {
     await tab.page.keyboard.press("u");
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
-    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 20_000 });
+    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 60_000 });
     const numbers = async () => (await tab.page.locator(".row[role=treeitem] .cell[data-column*=okens]").allTextContents()).join(" ");
     const live = [await treeOnScreen(tab.page), await numbers()];
     await tab.page.reload();
