@@ -173,9 +173,11 @@ describe("retinue demo", () => {
     const isNested = ({ status, counts }: AgentTree) => status === "running" && (counts.byStatus.running ?? 0) > 1;
     await until(async () => (await threads()).some(isNested) && (await threads()).some(({ counts }) => (counts.byStatus.errored ?? 0) > 0));
     expect((await health(address)).demo).toBe(true);
-    const running = (await threads()).find(isNested);
-    const tree = (await (await fetch(new URL(`/api/agents/${encodeURIComponent(running?.uri ?? "")}`, address))).json()) as AgentTree;
-    expect(Math.max(...tree.children.flatMap(({ children }) => children.map(({ depth }) => depth)))).toBeGreaterThan(1);
+    const trees = (await threads()).map(
+      async ({ uri }) => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, address))).json() as Promise<AgentTree>,
+    );
+    const deepest = (await Promise.all(trees)).flatMap(({ children }) => children.flatMap((child) => child.children.map(({ depth }) => depth)));
+    expect(Math.max(...deepest)).toBeGreaterThan(1);
     const reader = new LiveReader(new URL("/api/live", address));
     await until(() => reader.of("event").length > 0);
     await reader.cut();
