@@ -20,7 +20,7 @@ let replayed: Promise<unknown>;
 beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
   tab = await visit(browser, server.url);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   stop.abort();
   await replayed;

@@ -28,7 +28,7 @@ beforeAll(async () => {
   tab = await visit(browser, server.url);
   ({ items: threads } = await json<{ items: AgentRecord[] }>("threads"));
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
