@@ -1,5 +1,6 @@
 /** One server a machine, shared by many terminals: real processes that start, are killed, and stop. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -113,8 +114,15 @@ describe("retinue serve", () => {
   });
 
   it("takes another port where the usual one is taken, and says so where one was asked for", async () => {
-    const taken = createServer().listen(4747, "127.0.0.1");
-    await new Promise((resolve) => taken.once("listening", resolve).once("error", resolve));
+    const taken = createServer();
+    // Somebody else's may be there and go: it must be ours.
+    await until(async () => {
+      taken.listen(4747, "127.0.0.1");
+      return once(taken, "listening").then(
+        () => true,
+        () => false,
+      );
+    });
     const free = new Run(["--no-open"]);
     expect(new URL(await free.address()).port).not.toBe("4747");
     const wanted = new Run(["serve", "--port", "4747"], { RETINUE_HOME: join(scratch, "other") });
