@@ -105,6 +105,24 @@ describe("runs", () => {
     expect(all[0]?.outputs).toEqual({ messages: [{ role: "assistant", content: [{ type: "text", text: "All done." }] }] });
   });
 
+  it("a transcript that is spoilt in the middle tells the rest", async () => {
+    const main = mainWriter();
+    const [first, second] = [
+      [main.user("go"), main.assistant([toolUse(call(1), "Bash", { command: "a" })], { stop_reason: "tool_use", ...usage })],
+      [main.result(call(1), "fine"), main.assistant([text("Done.")], usage)],
+    ];
+    write(THREAD_FILE, first);
+    appendFileSync(join(scratch, ".claude", THREAD_FILE), '{"type":"assistant","mess\u0000 torn\n[1,2\n');
+    write(THREAD_FILE, second);
+    const all = await runs();
+    expect(all.map(({ run_type, error }) => [run_type, error])).toEqual([
+      ["chain", undefined],
+      ["llm", undefined],
+      ["llm", undefined],
+      ["tool", undefined],
+    ]);
+  });
+
   it("agents of agents stand under their calls, and a hundred messages are a hundred runs", async () => {
     const [outer, inner] = [agentWriter(agentId(1)), agentWriter(agentId(2))];
     spawning({

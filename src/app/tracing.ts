@@ -33,6 +33,8 @@ export interface Watched {
   readonly outbox: Outbox;
   readonly log: Log;
   readonly old: OldTraces | null;
+  /** Told what the user should know. */
+  readonly tell?: (words: string) => void;
   /** How threads stood when they were last looked at, for those who look again and again. */
   readonly seen?: Map<string, string>;
   /** Only turns that went on after this, whenever the destination was first traced to. */
@@ -48,7 +50,7 @@ export function openDestination(outbox: Outbox, { name }: Destination): void {
 
 /** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
 export async function lookAfter(
-  { library, outbox, log, old, thread, since: from, seen: known }: Watched,
+  { library, outbox, log, old, thread, since: from, tell = log, seen: known }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey> | null,
 ): Promise<boolean> {
@@ -78,8 +80,8 @@ export async function lookAfter(
       log(`${destination.name}: the outbox is full; the rest follows when there is room`);
       return false;
     }
-    if (put > 0 || plan.tooOld > 0)
-      log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}${plan.tooOld > 0 ? `; ${plan.tooOld} turns are too old for it` : ""}`);
+    if (put > 0) log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}`);
+    if (plan.tooOld > 0) tell(`${story.record.uri}: ${plan.tooOld} turns began too long ago for ${destination.name}, and are not sent`);
     known?.set(`${destination.name} ${root}`, standing);
     // Others must not take over only because there is much to read.
     hold(outbox, destination);
@@ -128,7 +130,7 @@ export class Tracer {
   #lastTold = "";
 
   constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void, onStop: () => void = () => {}) {
-    this.#watched = { seen: new Map(), ...watched };
+    this.#watched = { seen: new Map(), tell: (words) => this.#tell(words), ...watched };
     this.#destinations = destinations;
     this.#talk = talk;
     this.#onStop = onStop;
@@ -148,7 +150,10 @@ export class Tracer {
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#running ??= this.#work()
-        .catch((error: Error) => this.#tell(`tracing: ${error.message}`))
+        .catch((error: Error) => {
+          this.#tell(`tracing: ${error.message}`);
+          this.#lookEverywhere();
+        })
         .finally(() => {
           this.#running = null;
           this.#again();
@@ -161,16 +166,23 @@ export class Tracer {
     const [isAsked, changed] = [this.#isAsked, this.#changed];
     this.#isAsked = false;
     this.#changed = new Set();
+    this.#nextLook = began + PAUSE_MS;
+    const { outbox, log } = this.#watched;
     for (const destination of this.#destinations) {
-      if (!hold(this.#watched.outbox, destination)) continue;
-      const isAll = !isAsked || (await lookAfter(this.#watched, destination, changed));
-      await deliver(this.#watched.outbox, destination, { log: this.#watched.log, patienceMs: 0, signal: this.#stop.signal });
-      if (!isAll) {
-        this.#changed = null;
-        this.#isAsked = true;
-      }
+      // Somebody else is at it at this moment; what we know of may be news to them.
+      const isOurs = hold(outbox, destination);
+      const isAll = isOurs && (!isAsked || (await lookAfter(this.#watched, destination, changed)));
+      if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
+      // Between two rounds others may have it: a command that sends something by itself.
+      const isAskedAgain = isOurs && !release(outbox, destination, began);
+      if (!isAll || isAskedAgain) this.#lookEverywhere();
     }
     this.#nextLook = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
+  }
+
+  #lookEverywhere() {
+    this.#changed = null;
+    this.#isAsked = true;
   }
 
   /** Goes on when somebody may be reached again, or wrote meanwhile. */
@@ -178,7 +190,7 @@ export class Tracer {
     if (this.#stop.signal.aborted) return;
     const states = this.#destinations.flatMap((destination) => stateOf(this.#watched.outbox, destination) ?? []);
     const waiting = states.filter((state) => state.waiting > 0);
-    for (const { name, reason, waiting: many } of waiting) if (reason !== null) this.#tell(`${name}: ${many} wait: ${reason}`);
+    for (const { name, reason } of waiting) if (reason !== null) this.#tell(`${name}: waiting: ${reason}`);
     const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isAsked ? [this.#nextLook] : []));
     if (next !== Number.POSITIVE_INFINITY) this.#soon(Math.max(50, next - Date.now()));
   }

@@ -126,7 +126,9 @@ function stopSignal(): AbortSignal {
 }
 
 async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
-  const onError = (error: Error) => context.terminal.talk(`watching: ${error.message}`);
+  const { talk, colors } = context.terminal;
+  const onError = (error: Error) => talk(`watching: ${error.message}`);
+  talk(colors.dim("Ctrl-C stops it."));
   try {
     for await (const threads of live(library, { signal: stopSignal(), onError })) tracer.changed(threads);
   } finally {

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Kept, openKept } from "./kept.ts";
-import type { Outbox, Parcel } from "./outbox.ts";
+import { type Outbox, outboxIn, type Parcel } from "./outbox.ts";
 
 let folder: string;
 let kept: Kept;
@@ -53,6 +54,18 @@ describe("the outbox", () => {
     expect(() => put(parcel("a"), { ...parcel("b"), what: null as never })).toThrow();
     expect(state()?.waiting).toBe(0);
     expect(put(parcel("a"))).toBe(1);
+  });
+
+  it("takes in nothing when the disk is full, and all of it when there is room again", () => {
+    const db = new DatabaseSync(join(folder, "kept.sqlite"));
+    const full = outboxIn(db, "local");
+    db.exec(`PRAGMA max_page_count = ${Number(db.prepare("PRAGMA page_count").get()?.page_count) + 2}`);
+    const parcels = Array.from({ length: 50 }, (_, i) => parcel(`p${i}`, "b", 4_000));
+    expect(() => full.put("x", () => parcels, 1)).toThrow("full");
+    expect(state()?.waiting).toBe(0);
+    db.exec("PRAGMA max_page_count = 1000000");
+    expect(full.put("x", () => parcels, 1)).toBe(50);
+    db.close();
   });
 
   it("gives out the oldest batch, as much as fits, and never a beginning with its end", () => {

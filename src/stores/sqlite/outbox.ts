@@ -132,7 +132,8 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
       db.exec("COMMIT");
       return result;
     } catch (error) {
-      db.exec("ROLLBACK");
+      // A full disk ends the transaction by itself.
+      if (db.isTransaction) db.exec("ROLLBACK");
       throw error;
     }
   };
