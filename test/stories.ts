@@ -1,6 +1,7 @@
 /** The stories that recordings tell, for those who test exporters. */
+
+import { readStory } from "../src/app/export/story.ts";
 import { readMachine } from "../src/app/machine.ts";
-import { readStory } from "../src/app/story.ts";
 import type { Story } from "../src/core/story.ts";
 import { homeEnv } from "./fixtures.ts";
 

@@ -1,12 +1,12 @@
-import { exportLog } from "./debug-log.ts";
-import { deliver, hold, release, stateOf } from "./deliver.ts";
-import type { Destination } from "./destination.ts";
-import { MAX_OUTBOX_BYTES } from "./exporting.ts";
+import { deliver, hold, release, stateOf } from "./export/deliver.ts";
+import type { Destination } from "./export/destination.ts";
+import { exportLog } from "./export/log.ts";
+import { MAX_OUTBOX_BYTES } from "./export/put.ts";
+import { isTracing, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
 import type { Env } from "./home.ts";
 import { keep } from "./library.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings, redactionOf } from "./settings.ts";
-import { isTracing, lookAfter, openDestination, tracedDestinations } from "./tracing.ts";
 
 /** Nobody waits for it, so it can wait for a service that is away for a while. */
 const PATIENCE_MS = 10 * 60_000;

@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { Argument, Command, Option } from "commander";
+import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
-import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/formats.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
+import { productVersion } from "../app/version.ts";
 import { nearest } from "../core/nearest.ts";
 import { REDACTION_LEVELS } from "../core/redaction.ts";
 import { GROUPS } from "../core/stats.ts";
@@ -32,7 +32,7 @@ const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or l
 export function buildProgram(): Command {
   const program = serving(common(new Command("retinue")))
     .description("Shows what the agents of your agents did: who asked whom for what, what each did and cost, how it ended.")
-    .version(version(), "-V, --version")
+    .version(productVersion(), "-V, --version")
     .argument("[uri]", URI)
     .option("-I, --head", "print the YAML frontmatter alone")
     .option("--full", "all messages, with reasoning, notes and tool results")
@@ -186,9 +186,4 @@ function checked(uri: string, program: Command): string {
   throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [
     meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`,
   ]);
-}
-
-function version(): string {
-  const file = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
-  return file.version;
 }

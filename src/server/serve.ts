@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { openDemo } from "../app/demo.ts";
+import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { Failure } from "../app/failure.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
 import type { SettingsFile } from "../app/settings.ts";
-import { openTracer, type Tracer } from "../app/tracing.ts";
+import { productVersion } from "../app/version.ts";
 import { serverApp } from "./app.ts";
 import type { ServerState } from "./context.ts";
 import { isLoopback } from "./guard.ts";
@@ -105,7 +105,7 @@ async function start(options: ServeOptions): Promise<Served> {
     });
     return stage;
   };
-  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk, demo };
+  const context = { library, hub, env, settings, version: productVersion(), instance, startedAt: new Date().toISOString(), isDemo, state, talk, demo };
   const app = serverApp(context, { host, port: () => port, token });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -170,8 +170,4 @@ async function listen(server: Server, host: string, wanted: number | null): Prom
     }
   }
   throw new Failure("failed", `no port is free at ${host}`);
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }).version;
 }

@@ -1,4 +1,4 @@
-import { lookIntoOutbox, type Waiting } from "../../app/outbox.ts";
+import { lookIntoOutbox, type Waiting } from "../../app/export/outbox.ts";
 import type { Context } from "../context.ts";
 import { ago, plural, printable } from "../render/format.ts";
 import { wholeNumber } from "../whole-number.ts";

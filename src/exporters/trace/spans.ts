@@ -280,6 +280,3 @@ function finished(root: Draft, spans: readonly Draft[], open: ReadonlySet<Draft>
   }
   return { root, spans };
 }
-
-/** Every agent of a thread, by its URI. */
-export const agentKeys = (thread: Story): ReadonlyMap<string, string> => new Map([...everyone(thread)].map((story) => [story.record.uri, agentKeyOf(story)]));

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AgentKey } from "../core/ids.ts";
-import type { RedactionRules } from "../core/redaction.ts";
-import type { DestinationState, Outbox } from "../stores/sqlite/outbox.ts";
-import type { Log } from "./debug-log.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { DestinationState, Outbox } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import type { Library } from "../library.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
-import { planFor, putInto, rootOf, storyFor } from "./exporting.ts";
-import { Failure } from "./failure.ts";
 import type { OldTraces, SentFormat } from "./formats.ts";
-import type { Env } from "./home.ts";
 import { langSmithDestinations } from "./langsmith.ts";
-import type { Library } from "./library.ts";
+import type { Log } from "./log.ts";
 import { otlpDestination } from "./otlp.ts";
+import { planFor, putInto, rootOf, storyFor } from "./put.ts";
 
 /** Where a format goes by the user's variables. `isPreview`: nothing is sent, so that no key is needed. */
 export function destinationsFor(format: SentFormat, env: Env, redaction: RedactionRules, isPreview: boolean): Destination[] {
@@ -35,7 +35,8 @@ export interface Exported {
   readonly waiting: number;
   readonly refused: number;
   readonly reason: string | null;
-  readonly turnedDown: string | null;
+  /** What it accepted and did not keep, in its own words. */
+  readonly turnedDown: readonly string[];
 }
 
 export interface ExportOptions {
@@ -50,6 +51,7 @@ export interface ExportOptions {
 /** Sends threads, and waits until all of it has arrived, or does not. Resumable: what was put into the outbox once is not put there again. */
 export async function exportThreads(destination: Destination, threads: readonly ThreadToSend[], options: ExportOptions): Promise<Exported> {
   const { library, outbox, log, old } = options;
+  const turnedDown: string[] = [];
   const sums = { traces: 0, items: 0, put: 0, tooOld: 0, tooMany: 0, open: 0 };
   for (const [i, { key, below }] of threads.entries()) {
     options.onProgress?.(i, threads.length);
@@ -60,7 +62,7 @@ export async function exportThreads(destination: Destination, threads: readonly 
     let result = put();
     if (result.put === null) {
       // There is room again once something has arrived.
-      await arrive(destination, options);
+      turnedDown.push(...(await arrive(destination, options)).turnedDown);
       result = put();
     }
     if (result.put === null) throw outboxIsFull(outbox, destination);
@@ -74,8 +76,9 @@ export async function exportThreads(destination: Destination, threads: readonly 
   }
   options.onProgress?.(threads.length, threads.length);
   outbox.open(destination.name, null);
-  const state = await arrive(destination, options);
-  const { waiting, refused, reason, turnedDown } = state;
+  const { state, turnedDown: more } = await arrive(destination, options);
+  turnedDown.push(...more);
+  const { waiting, refused, reason } = state;
   return { destination: destination.name, threads: threads.length, ...sums, waiting, refused, reason, turnedDown };
 }
 
@@ -106,19 +109,22 @@ export async function previewThreads(
 const POLL_MS = 100;
 
 /** Sends what waits, or waits for whoever is sending it. */
-async function arrive(destination: Destination, { outbox, log, patienceMs }: ExportOptions): Promise<DestinationState> {
+async function arrive(
+  destination: Destination,
+  { outbox, log, patienceMs }: ExportOptions,
+): Promise<{ readonly state: DestinationState; readonly turnedDown: readonly string[] }> {
   const until = Date.now() + patienceMs;
+  const now = () => stateOf(outbox, destination) as DestinationState;
   for (;;) {
     if (hold(outbox, destination)) {
       try {
-        await deliver(outbox, destination, { log, patienceMs: Math.max(0, until - Date.now()) });
+        const turnedDown = await deliver(outbox, destination, { log, patienceMs: Math.max(0, until - Date.now()) });
+        return { state: now(), turnedDown };
       } finally {
         release(outbox, destination, Number.MAX_SAFE_INTEGER);
       }
-      return stateOf(outbox, destination) as DestinationState;
     }
-    const state = stateOf(outbox, destination) as DestinationState;
-    if (state.waiting === 0 || Date.now() > until) return state;
+    if (now().waiting === 0 || Date.now() > until) return { state: now(), turnedDown: [] };
     await sleep(POLL_MS);
   }
 }

@@ -1,14 +1,14 @@
 import { gzipSync } from "node:zlib";
-import type { RedactionRules } from "../core/redaction.ts";
-import { partialSuccess, protobuf } from "../exporters/otlp/protobuf.ts";
-import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../exporters/otlp/shape.ts";
-import { otlpSpans } from "../exporters/otlp/spans.ts";
-import type { Trace } from "../exporters/trace/span.ts";
-import type { Parcel } from "../stores/sqlite/outbox.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import { partialSuccess, protobuf } from "../../exporters/otlp/protobuf.ts";
+import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../exporters/otlp/shape.ts";
+import { otlpSpans } from "../../exporters/otlp/spans.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { productVersion } from "../version.ts";
 import { checkedUrl, type Destination, type Plan } from "./destination.ts";
-import { Failure } from "./failure.ts";
-import type { Env } from "./home.ts";
-import { productVersion } from "./version.ts";
 
 const LIMIT = { items: 512, bytes: 4 << 20 };
 const TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { everyone, type Story } from "../core/story.ts";
-import { type Env, retinueHome } from "./home.ts";
+import { everyone, type Story } from "../../core/story.ts";
+import { type Env, retinueHome } from "../home.ts";
 
 /** Takes down a line; holds ids, paths and counts, and never what anybody said. */
 export type Log = (line: string) => void;

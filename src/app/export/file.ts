@@ -1,12 +1,12 @@
-import type { AgentKey } from "../core/ids.ts";
-import { type RedactionRules, Redactor } from "../core/redaction.ts";
-import { redacted, type Story } from "../core/story.ts";
-import { htmlPage } from "../exporters/html/page.ts";
-import { jsonTree } from "../exporters/json/tree.ts";
-import { markdownDocument } from "../exporters/markdown/document.ts";
-import { perfettoTrace } from "../exporters/perfetto/trace.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { type RedactionRules, Redactor } from "../../core/redaction.ts";
+import { redacted, type Story } from "../../core/story.ts";
+import { htmlPage } from "../../exporters/html/page.ts";
+import { jsonTree } from "../../exporters/json/tree.ts";
+import { markdownDocument } from "../../exporters/markdown/document.ts";
+import { perfettoTrace } from "../../exporters/perfetto/trace.ts";
+import type { Library } from "../library.ts";
 import type { FileFormat } from "./formats.ts";
-import type { Library } from "./library.ts";
 import { readStory } from "./story.ts";
 
 const RENDER: Readonly<Record<FileFormat, (story: Story, rules: RedactionRules) => string>> = {

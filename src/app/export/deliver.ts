@@ -1,17 +1,15 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DestinationState, Outbox, OutboxItem } from "../stores/sqlite/outbox.ts";
-import { type Outcome, send } from "../transports/send.ts";
-import type { Log } from "./debug-log.ts";
+import type { DestinationState, Outbox, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import { type Outcome, send } from "../../transports/send.ts";
 import type { Destination } from "./destination.ts";
+import type { Log } from "./log.ts";
 
 export interface DeliverOptions {
   readonly log: Log;
   /** How long to wait for a destination that cannot be reached. */
   readonly patienceMs: number;
   readonly signal?: AbortSignal;
-  /** Told how many of how many have arrived. */
-  readonly onProgress?: (done: number, all: number) => void;
 }
 
 const FIRST_PAUSE_MS = 500;
@@ -44,51 +42,60 @@ export const release = (outbox: Outbox, { name }: Destination, since: number) =>
 
 export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined => outbox.destinations().find((state) => state.name === name);
 
-/** Sends what waits, oldest first, until nothing does or patience is out. Only for whoever holds the destination. */
-export async function deliver(outbox: Outbox, destination: Destination, options: DeliverOptions): Promise<void> {
+/**
+ * Sends what waits, oldest first, until nothing does or patience is out. Only for whoever holds the destination.
+ * Says what the destination accepted and did not keep, in its words.
+ */
+export async function deliver(outbox: Outbox, destination: Destination, options: DeliverOptions): Promise<readonly string[]> {
   const until = Date.now() + options.patienceMs;
-  let done = 0;
+  const turnedDown: string[] = [];
   while (!isStopped(options)) {
     const state = stateOf(outbox, destination);
-    if (state === undefined || state.waiting === 0) return;
-    options.onProgress?.(done, done + state.waiting);
-    if (state.nextAt > Date.now()) {
-      if (state.nextAt > until) return;
-      await sleep(state.nextAt - Date.now(), undefined, { ...(options.signal === undefined ? {} : { signal: options.signal }) }).catch(() => {});
-      continue;
-    }
-    if (!hold(outbox, destination)) return;
-    done += await sendBatch(outbox, destination, outbox.next(destination.name, destination.limit), state.failures, options);
+    if (state === undefined || state.waiting === 0 || state.nextAt > Math.max(until, Date.now())) break;
+    // Cut short by whoever stops us, which is then seen.
+    if (state.nextAt > Date.now()) await sleep(state.nextAt - Date.now(), undefined, { signal: options.signal }).catch(() => {});
+    else if (!hold(outbox, destination)) break;
+    else await sendBatch({ ...options, outbox, destination, failures: state.failures, turnedDown }, outbox.next(destination.name, destination.limit));
   }
+  return turnedDown;
 }
 
 const isStopped = ({ signal }: DeliverOptions) => signal?.aborted === true;
 
-/** Says how many are done with. Of a batch that is turned down, the pieces are tried by themselves: one bad one must not spoil the others. */
-async function sendBatch(outbox: Outbox, destination: Destination, items: readonly OutboxItem[], failures: number, options: DeliverOptions): Promise<number> {
+interface Delivery extends DeliverOptions {
+  readonly outbox: Outbox;
+  readonly destination: Destination;
+  /** How often it failed before. */
+  readonly failures: number;
+  readonly turnedDown: string[];
+}
+
+/** False where the rest has to wait. Of a batch that is turned down, the pieces are tried by themselves: one bad one must not spoil the others. */
+async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Promise<boolean> {
+  const { outbox, destination } = delivery;
   const [first] = items;
-  if (first === undefined || isStopped(options)) return 0;
+  if (first === undefined || isStopped(delivery)) return false;
   const ids = items.map(({ id }) => id);
-  const outcome = await post(destination, items, options);
+  const outcome = await post(destination, items, delivery);
   switch (outcome.is) {
-    case "accepted":
-      outbox.arrived(destination.name, ids, Date.now(), destination.turnedDown(outcome.answer));
-      return ids.length;
+    case "accepted": {
+      const left = destination.turnedDown(outcome.answer);
+      if (left !== null) delivery.turnedDown.push(left);
+      outbox.arrived(destination.name, ids, Date.now(), left);
+      return true;
+    }
     case "unavailable":
       // Who is told to stop in the middle has not failed.
-      if (!isStopped(options)) outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, failures), outcome.reason);
-      return 0;
+      if (!isStopped(delivery)) outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, delivery.failures), outcome.reason);
+      return false;
     case "known":
     case "refused":
     case "too-large": {
-      if (items.length > 1) {
-        const half = Math.ceil(items.length / 2);
-        const sent = await sendBatch(outbox, destination, items.slice(0, half), failures, options);
-        return sent === half ? sent + (await sendBatch(outbox, destination, items.slice(half), failures, options)) : sent;
-      }
+      const half = Math.ceil(items.length / 2);
+      if (items.length > 1) return (await sendBatch(delivery, items.slice(0, half))) && (await sendBatch(delivery, items.slice(half)));
       if (outcome.is === "known") outbox.arrived(destination.name, ids, Date.now(), null);
       else outbox.refuse(first.id, outcome.reason);
-      return 1;
+      return true;
     }
     default:
       return outcome satisfies never;

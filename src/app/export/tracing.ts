@@ -1,17 +1,17 @@
-import type { AgentKey } from "../core/ids.ts";
-import { agentOf, type Forest, subtreeOf } from "../core/link.ts";
-import type { RedactionRules } from "../core/redaction.ts";
-import type { Outbox } from "../stores/sqlite/outbox.ts";
-import { exportLog, type Log } from "./debug-log.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { agentOf, type Forest, subtreeOf } from "../../core/link.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { Outbox } from "../../stores/sqlite/outbox.ts";
+import type { Env } from "../home.ts";
+import { keep, type Library } from "../library.ts";
+import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
-import { putInto, rootOf, storyFor } from "./exporting.ts";
 import type { OldTraces } from "./formats.ts";
-import type { Env } from "./home.ts";
 import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
-import { keep, type Library } from "./library.ts";
+import { exportLog, type Log } from "./log.ts";
 import { otlpDestination, tracesToOtlp } from "./otlp.ts";
-import { redactionOf, type SettingsFile } from "./settings.ts";
+import { putInto, rootOf, storyFor } from "./put.ts";
 
 /** A turn that ended this long before tracing was switched on still counts: the first to tell of it is the hook at its end. */
 const GRACE_MS = 60_000;
@@ -41,6 +41,8 @@ export interface Watched {
   readonly since?: number;
   /** Only this thread; all of them otherwise. */
   readonly thread?: AgentKey;
+  /** Of it, only this agent with everybody below and above it. */
+  readonly below?: string;
 }
 
 /** From when on a destination is told everything; what ended before is history. */
@@ -50,7 +52,7 @@ export function openDestination(outbox: Outbox, { name }: Destination): void {
 
 /** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
 export async function lookAfter(
-  { library, outbox, log, old, thread, since: from, tell = log, seen: known }: Watched,
+  { library, outbox, log, old, thread, below, since: from, tell = log, seen: known }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey> | null,
 ): Promise<boolean> {
@@ -75,7 +77,7 @@ export async function lookAfter(
     const standing = standingOf(forest, root);
     if (known?.get(`${destination.name} ${root}`) === standing) continue;
     const story = await storyFor(destination, library, forest, root, log);
-    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: oldest });
+    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: oldest, ...(below === undefined ? {} : { below }) });
     if (put === null) {
       log(`${destination.name}: the outbox is full; the rest follows when there is room`);
       return false;

@@ -1,12 +1,12 @@
-import type { AgentTree } from "../core/agent.ts";
-import type { ModelCall } from "../core/gather.ts";
-import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
-import { type Price, treeOf, withoutChildren } from "../core/record.ts";
-import type { Step, Story, StoryCall } from "../core/story.ts";
-import { PROVIDERS } from "../providers/index.ts";
-import { EventReader, type PlacedEvent } from "./events.ts";
-import type { Library } from "./library.ts";
+import type { AgentTree } from "../../core/agent.ts";
+import type { ModelCall } from "../../core/gather.ts";
+import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
+import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
+import type { Step, Story, StoryCall } from "../../core/story.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { EventReader, type PlacedEvent } from "../events.ts";
+import type { Library } from "../library.ts";
 
 /** Everything an agent and those below it did, as exporters want it. */
 export async function readStory(library: Library, forest: Forest, root: AgentKey): Promise<Story> {

@@ -1,16 +1,16 @@
-import { asList, asObject, asText, asWords, parseJson } from "../core/json.ts";
-import type { RedactionRules } from "../core/redaction.ts";
-import type { Story } from "../core/story.ts";
-import { multipart, patchOf, postOf, type RunOperation } from "../exporters/langsmith/multipart.ts";
-import { outerRun } from "../exporters/langsmith/names.ts";
-import { type LangSmithOptions, type Run, runsOf } from "../exporters/langsmith/runs.ts";
-import type { Trace } from "../exporters/trace/span.ts";
-import type { Parcel } from "../stores/sqlite/outbox.ts";
+import { asList, asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { Story } from "../../core/story.ts";
+import { multipart, patchOf, postOf, type RunOperation } from "../../exporters/langsmith/multipart.ts";
+import { outerRun } from "../../exporters/langsmith/names.ts";
+import { type LangSmithOptions, type Run, runsOf } from "../../exporters/langsmith/runs.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { productVersion } from "../version.ts";
 import { checkedUrl, type Destination, type Plan, type PlanOptions } from "./destination.ts";
-import { Failure } from "./failure.ts";
 import type { OldTraces } from "./formats.ts";
-import type { Env } from "./home.ts";
-import { productVersion } from "./version.ts";
 
 const CLOUD = "https://api.smith.langchain.com";
 /** The cloud takes nothing that began longer than a day ago; some of it may have to wait in the outbox. */

@@ -1,8 +1,8 @@
-import type { RedactionRules } from "../core/redaction.ts";
-import type { Story } from "../core/story.ts";
-import type { Trace } from "../exporters/trace/span.ts";
-import type { Parcel } from "../stores/sqlite/outbox.ts";
-import { Failure } from "./failure.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { Story } from "../../core/story.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
 import type { OldTraces } from "./formats.ts";
 
 export interface PlanOptions {

@@ -1,14 +1,14 @@
-import type { AgentKey } from "../core/ids.ts";
-import { agentOf, type Forest } from "../core/link.ts";
-import { DEFAULT_REDACTION, Redactor } from "../core/redaction.ts";
-import { redacted, type Story } from "../core/story.ts";
-import type { Trace } from "../exporters/trace/span.ts";
-import { tracesOf } from "../exporters/trace/spans.ts";
-import type { Outbox } from "../stores/sqlite/outbox.ts";
-import { type Log, logStory } from "./debug-log.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { agentOf, type Forest } from "../../core/link.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../core/redaction.ts";
+import { redacted, type Story } from "../../core/story.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import { tracesOf } from "../../exporters/trace/spans.ts";
+import type { Outbox } from "../../stores/sqlite/outbox.ts";
+import type { Library } from "../library.ts";
 import type { Destination, Plan } from "./destination.ts";
 import type { OldTraces } from "./formats.ts";
-import type { Library } from "./library.ts";
+import { type Log, logStory } from "./log.ts";
 import { readStory } from "./story.ts";
 
 /** So much may wait. What does not fit stays in the records it comes from, and is put in when there is room. */

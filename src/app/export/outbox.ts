@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
-import type { DestinationState, OutboxItem } from "../stores/sqlite/outbox.ts";
-import { exportLog } from "./debug-log.ts";
+import type { DestinationState, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { keep, keptPath } from "../library.ts";
+import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
-import { destinationsFor } from "./export.ts";
-import { Failure } from "./failure.ts";
 import { SENT_FORMATS } from "./formats.ts";
-import type { Env } from "./home.ts";
-import { keep, keptPath } from "./library.ts";
-import { redactionOf, type SettingsFile } from "./settings.ts";
+import { exportLog } from "./log.ts";
+import { destinationsFor } from "./send.ts";
 
 /** What waits for somebody, without what stands in it. */
 export interface Waiting extends DestinationState {
