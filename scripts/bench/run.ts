@@ -73,25 +73,18 @@ for (const options of homes) {
   console.log(`${section}\n`);
   sections.push(section);
 }
-for (const agents of words(given.agents)) {
-  talk(`the dashboard, with a thread of ${agents} agents`);
-  const section = execFileSync(process.execPath, [join(ROOT, "scripts/bench/dashboard/run.ts"), agents], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-  }).trim();
-  console.log(`${section}\n`);
-  sections.push(section);
-}
-for (const operations of words(given.operations)) {
-  talk(`tracing a turn of ${operations} operations`);
-  const section = execFileSync(process.execPath, [join(ROOT, "scripts/bench/tracing/run.ts"), operations], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-  }).trim();
-  console.log(`${section}\n`);
-  sections.push(section);
-}
+for (const agents of words(given.agents)) sections.push(sectionBy("dashboard", agents, `the dashboard, with a thread of ${agents} agents`));
+for (const operations of words(given.operations)) sections.push(sectionBy("tracing", operations, `tracing a turn of ${operations} operations`));
 if (given.write) writeFileSync(PAGE, pageOf(sections));
+
+/** What a bench of its own prints. */
+function sectionBy(bench: string, size: string, about: string): string {
+  talk(about);
+  const script = join(ROOT, "scripts/bench", bench, "run.ts");
+  const section = execFileSync(process.execPath, [script, size], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
+  console.log(`${section}\n`);
+  return section;
+}
 
 function followed(by: string, delays: readonly number[]): string {
   const sorted = delays.toSorted((a, b) => a - b);
