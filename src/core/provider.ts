@@ -14,6 +14,8 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
+  /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
+  wrap?(command: readonly string[]): Wrapping | null;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -33,6 +35,28 @@ export interface Provider {
   readonly portable?: Portable;
   /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
   entry?(record: Uint8Array): Entry | null;
+}
+
+/** A command that runs the product. */
+export interface Wrapping {
+  /** What it prints is a stream that `recorded` reads at `run/<id>.jsonl`. */
+  readonly speaks: boolean;
+  /** The same command, made to print such a stream; null where it cannot, as it wants a terminal. */
+  readonly speaking: readonly string[] | null;
+  /** What can be said to it while it runs, if it was made to listen; null where it never listens. */
+  readonly control: Control | null;
+}
+
+/** What is written to the product's input to steer it: a line each. Left out where the product knows no such thing. */
+export interface Control {
+  /** The same command, made to listen. */
+  readonly listening: readonly string[];
+  send(text: string): string;
+  interrupt?(): string;
+  stop?(agent: string): string;
+  /** `call` is the one that made the agent. */
+  background?(call: string): string;
+  toolResult?(call: string, content: string): string;
 }
 
 /** A part of a thread that can be named, and the one it follows. */

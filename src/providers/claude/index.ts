@@ -1,9 +1,14 @@
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
+import { runStream } from "../../core/run-stream.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { NAME } from "./keys.ts";
+import { promptIn, wrap } from "./launch.ts";
 import { locate } from "./locate.ts";
 import { portable } from "./portable.ts";
+import { ClaudeStream } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
+
+const RUN = runStream({ open: (saved) => new ClaudeStream(saved), promptIn });
 
 /** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
 export const claude: Provider = {
@@ -38,6 +43,8 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
+  recorded: (path) => (/^run\/[^/]+\.jsonl$/.test(path) ? RUN : null),
+  wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,
