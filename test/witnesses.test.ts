@@ -12,7 +12,7 @@ import { threadKey } from "../src/core/ids.ts";
 import { treeOf } from "../src/core/record.ts";
 import { PROVIDERS } from "../src/providers/index.ts";
 import { homeEnv, type RecordedThread } from "./fixtures.ts";
-import { differences } from "./judge.ts";
+import { differences, type TreeNode } from "./judge.ts";
 import { type Witnessed, witnessedHomes } from "./witnesses.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-witnesses-"));
@@ -46,19 +46,24 @@ describe.each(PROVIDERS.map(({ name }) => name).filter((name) => witnessedHomes(
 
   it.each(cases)("$name: all witnesses together tell what one does", async ({ home, thread }) => {
     const tree = await treeFrom(home, thread, home.kinds, true);
-    expect(tree === null ? ["no tree"] : differences(thread, tree)).toEqual([]);
-    expect(counted(tree)).toEqual(counted(await treeFrom(home, thread, [], true)));
+    expect(tree === null ? ["no tree"] : differences(thread, JSON.parse(JSON.stringify(tree)) as TreeNode)).toEqual([]);
+    const files = await treeFrom(home, thread, [], true);
+    // A command that nobody knows leaves no files.
+    if (files !== null) expect(counted(tree)).toEqual(counted(files));
   });
 
-  it.each(cases.flatMap((one) => one.home.kinds.map((kind) => ({ ...one, kind }))))("$name: $kind alone names everybody it speaks of", async ({ home, thread, kind }) => {
-    const tree = await treeFrom(home, thread, [kind], false);
-    const named = await home.named(kind, thread);
-    const shown = tree === null ? [] : nodes(tree);
-    expect(named.filter(({ agentId }) => !shown.some((node) => node.agentId === agentId))).toEqual([]);
-    const wrong = named.filter(({ agentId, parentAgentId }) => {
-      const parent = shown.find((node) => node.agentId === agentId)?.parent;
-      return parentAgentId !== undefined && shown.find((node) => node.uri === parent)?.agentId !== parentAgentId;
-    });
-    expect(wrong).toEqual([]);
-  });
+  it.each(cases.flatMap((one) => one.home.kinds.map((kind) => ({ ...one, kind }))))(
+    "$name: $kind alone names everybody it speaks of",
+    async ({ home, thread, kind }) => {
+      const tree = await treeFrom(home, thread, [kind], false);
+      const named = await home.named(kind, thread);
+      const shown = tree === null ? [] : nodes(tree);
+      expect(named.filter(({ agentId }) => !shown.some((node) => node.agentId === agentId))).toEqual([]);
+      const wrong = named.filter(({ agentId, parentAgentId }) => {
+        const parent = shown.find((node) => node.agentId === agentId)?.parent;
+        return parentAgentId !== undefined && shown.find((node) => node.uri === parent)?.agentId !== parentAgentId;
+      });
+      expect(wrong).toEqual([]);
+    },
+  );
 });

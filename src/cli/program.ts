@@ -11,6 +11,7 @@ import { type EventsOptions, events } from "./commands/events.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
+import { type RunOptions, run } from "./commands/run.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
@@ -72,6 +73,12 @@ export function buildProgram(): Command {
     .option("--subtree", "of the agents below as well")
     .option("--follow", "go on with what happens from now on, until interrupted")
     .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
+  common(program.command("run"))
+    .description("run an agent's command as it is, and record what it says; its output, exit code and signals pass through untouched")
+    .argument("<command...>", "the command and its arguments, best behind --")
+    .option("--events", "print what happens as events instead of what the command prints")
+    .passThroughOptions()
+    .action((words: string[], options: RunOptions, command: Command) => run(open(command), words, options));
   common(program.command("search"))
     .description("full text over everything people and agents said and asked tools to do")
     .argument("<words...>", "all of them must occur; the last may be unfinished")

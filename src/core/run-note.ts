@@ -1,4 +1,4 @@
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "./json.ts";
+import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "./json.ts";
 import type { PidMark } from "./observation.ts";
 
 /** What we know ourselves of a command that was run under our eyes, as it stands in its recording. */
@@ -23,7 +23,7 @@ export function beganIn(note: JsonObject): RunBegan | null {
   return {
     command: asList(began.command).flatMap((word) => asText(word) ?? []),
     cwd: asWords(began.cwd),
-    process: { pid, birth: asWords(began.birth), domain: asWords(began.domain), startedAt: asNumber(began.startedAt) },
+    process: { pid, birth: asWords(began.birth), domain: asWords(began.domain), startedAt: asTime(began.startedAt) },
   };
 }
 

@@ -2,7 +2,7 @@ import type { EventDraft } from "./event.ts";
 import { FindingsOf, problemAt } from "./findings.ts";
 import type { AgentKey } from "./ids.ts";
 import { asObject, type JsonObject } from "./json.ts";
-import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile } from "./provider.ts";
+import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile, type Wrapping } from "./provider.ts";
 import { readRecorded } from "./recording.ts";
 import { beganIn, type RunBegan } from "./run-note.ts";
 
@@ -108,3 +108,10 @@ class RunStream implements Parser {
 
 /** A sign of life that no message stands behind: that it began, or goes on. */
 export const AT_WORK = { type: "record", role: "other", stands: "open", certain: true, calls: [], results: [], text: null, message: false } as const;
+
+/** A turn of the thread is over, by the stream's own word. Where its records say how, they know better: an interruption ends a turn, too. */
+export const turnEnded = (of: AgentKey, state: "completed" | "errored" | "shutdown", says: string, result: string | null = null) =>
+  ({ type: "lifecycle", of, state, source: "protocol", says: says.split("\n")[0] ?? "", result, yields: true }) as const;
+
+/** A product whose stream is only ever printed: it takes no words while it runs. */
+export const speakingOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({ speaks, speaking, control: null });

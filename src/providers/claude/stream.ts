@@ -3,7 +3,7 @@ import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
-import { AT_WORK, type RunReader } from "../../core/run-stream.ts";
+import { AT_WORK, type RunReader, turnEnded } from "../../core/run-stream.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { workflowAgents } from "./documents.ts";
 import { eventsOf } from "./events.ts";
@@ -53,7 +53,7 @@ export class ClaudeStream implements RunReader {
 
   timeIn = (said: JsonObject) => asTime(said.timestamp);
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number): void {
+  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number) {
     const session = asWords(said.session_id);
     if (session === null) return;
     if (said.type === "assistant" || said.type === "user") return this.#readMessage(out, said, session, at);
@@ -188,14 +188,18 @@ function readUpdate(out: FindingsOf, said: JsonObject, session: string) {
   if (state !== undefined) out.addAt(asTime(patch.end_time), lifecycle(agent, state, `the product says ${patch.status}${error === null ? "" : `: ${error}`}`));
 }
 
-/** A turn of the thread is over. Where its own last record says how, that one knows better: an interruption is a result, too. */
 function readResult(out: FindingsOf, said: JsonObject, thread: AgentKey) {
   const isError = said.is_error === true || asText(said.subtype)?.startsWith("error") === true;
   const says = `its stream ends its turn with ${asText(said.subtype) ?? "a result"}${isError ? `: ${resultText(said)}` : ""}`;
-  out.add({ ...lifecycle(thread, isError ? "errored" : "completed", says), result: isError ? null : asWords(said.result), yields: true });
+  out.add(turnEnded(thread, isError ? "errored" : "completed", says, isError ? null : asWords(said.result)));
 }
 
-const resultText = (said: JsonObject) => (asWords(said.result) ?? asList(said.errors).flatMap((e) => asWords(e) ?? []).join("; ")) || "an error";
+const resultText = (said: JsonObject) =>
+  (asWords(said.result) ??
+    asList(said.errors)
+      .flatMap((e) => asWords(e) ?? [])
+      .join("; ")) ||
+  "an error";
 
 const lifecycle = (of: AgentKey, state: LifecycleState, says: string) =>
   ({ type: "lifecycle", of, state, source: "protocol", says: says.split("\n")[0] ?? "", result: null }) as const;

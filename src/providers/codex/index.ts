@@ -1,9 +1,13 @@
 import type { Provider } from "../../core/provider.ts";
+import { runStream } from "../../core/run-stream.ts";
 import { NAME } from "./keys.ts";
 import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
+import { CodexStream, wrap } from "./stream.ts";
+
+const RUN = runStream({ open: () => new CodexStream(), promptIn: () => null });
 
 /** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
 export const codex: Provider = {
@@ -30,6 +34,8 @@ export const codex: Provider = {
       open: (file, saved) => new Rollout(found, file, saved),
     };
   },
+  recorded: (path) => (/^run\/[^/]+\.jsonl$/.test(path) ? RUN : null),
+  wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
   isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),
