@@ -20,9 +20,9 @@ export interface CliResult {
 export function retinue(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
   // A fresh one each time: what one home made us keep must not be seen in another.
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
-  // What live sources recorded lies beside the home.
+  // Where no product has a home, all there is was recorded.
   const recordings = join(home, "../recordings");
-  if (existsSync(recordings)) cpSync(recordings, join(data, "recordings"), { recursive: true });
+  if (existsSync(join(home, ".keep"))) cpSync(recordings, join(data, "recordings"), { recursive: true });
   const childEnv = { PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [MAIN, ...args], { env: childEnv, maxBuffer: MAX_BYTES }, (error, stdout, stderr) => {

@@ -1,6 +1,7 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
-import { runStream } from "../../core/run-stream.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
+import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
 import { locate } from "./locate.ts";
@@ -8,7 +9,11 @@ import { portable } from "./portable.ts";
 import { ClaudeStream } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 
-const RUN = runStream({ open: (saved) => new ClaudeStream(saved), promptIn });
+/** What live sources say, by the folder in which it is kept. */
+const LIVE = {
+  run: liveStream({ open: (saved) => new ClaudeStream(saved), promptIn }),
+  hooks: liveStream({ open: (saved) => new ClaudeHooks(saved), promptIn: () => null }),
+} as const;
 
 /** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
 export const claude: Provider = {
@@ -43,7 +48,7 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
-  recorded: (path) => (/^run\/[^/]+\.jsonl$/.test(path) ? RUN : null),
+  recorded: (path) => liveAt(LIVE, path),
   wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),

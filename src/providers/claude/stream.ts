@@ -2,8 +2,8 @@ import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
 import type { LifecycleState } from "../../core/observation.ts";
-import { AT_WORK, type RunReader, turnEnded } from "../../core/run-stream.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { workflowAgents } from "./documents.ts";
 import { eventsOf } from "./events.ts";
@@ -25,7 +25,7 @@ const STATES: ReadonlyMap<string, LifecycleState> = new Map(
 );
 
 /** What `--output-format stream-json` prints: messages as in the transcript, with the same ids, and what becomes of tasks, which no transcript tells so early. */
-export class ClaudeStream implements RunReader {
+export class ClaudeStream implements LiveReader {
   readonly #conversation: Conversation;
   /** The agent that a call made. */
   readonly #tasks: Map<string, string>;

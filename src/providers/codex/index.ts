@@ -1,5 +1,6 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
-import { runStream } from "../../core/run-stream.ts";
+import { CodexHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
@@ -7,7 +8,11 @@ import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
 import { CodexStream, wrap } from "./stream.ts";
 
-const RUN = runStream({ open: () => new CodexStream(), promptIn: () => null });
+/** What live sources say, by the folder in which it is kept. */
+const LIVE = {
+  run: liveStream({ open: () => new CodexStream(), promptIn: () => null }),
+  hooks: liveStream({ open: (saved) => new CodexHooks(saved), promptIn: () => null }),
+} as const;
 
 /** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
 export const codex: Provider = {
@@ -34,7 +39,7 @@ export const codex: Provider = {
       open: (file, saved) => new Rollout(found, file, saved),
     };
   },
-  recorded: (path) => (/^run\/[^/]+\.jsonl$/.test(path) ? RUN : null),
+  recorded: (path) => liveAt(LIVE, path),
   wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

@@ -2,8 +2,8 @@ import { commandOf, hasFlag } from "../../core/command.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
-import { AT_WORK, type RunReader, speakingOnly, turnEnded } from "../../core/run-stream.ts";
 import * as key from "./keys.ts";
 import { errorWords } from "./status.ts";
 
@@ -23,7 +23,7 @@ export function wrap(words: readonly string[]): Wrapping | null {
  * What `codex exec --json` prints. Its items have numbers of their own instead of the ids that stand in the rollouts, so that only agents and their ends are
  * read: whom the thread asked for (v1; of v2 it prints nothing but waiting), and what became of each.
  */
-export class CodexStream implements RunReader {
+export class CodexStream implements LiveReader {
   threadIn(said: JsonObject): AgentKey | null {
     const id = said.type === "thread.started" ? asWords(said.thread_id) : null;
     return id === null ? null : key.thread(id);

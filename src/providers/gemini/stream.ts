@@ -2,8 +2,8 @@ import { commandOf, optionIn } from "../../core/command.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
-import { AT_WORK, type RunReader, speakingOnly, turnEnded } from "../../core/run-stream.ts";
 import * as key from "./keys.ts";
 import { SPAWN_TOOL } from "./message.ts";
 
@@ -20,7 +20,7 @@ export function wrap(words: readonly string[]): Wrapping | null {
 }
 
 /** What `--output-format stream-json` prints: messages without ids, and calls with theirs. */
-export class GeminiStream implements RunReader {
+export class GeminiStream implements LiveReader {
   #session: string | null;
   readonly #spawns: Set<string>;
 

@@ -1,5 +1,5 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider, Stream } from "../../core/provider.ts";
-import { runStream } from "../../core/run-stream.ts";
 import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portable } from "./portable.ts";
@@ -16,7 +16,7 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
   [/^export\/[^/]+\/[^/]+\.json$/, exportFile],
 ];
 
-const RUN = runStream({ open: (saved) => new OpencodeStream(saved), promptIn: () => null });
+const LIVE = { run: liveStream({ open: (saved) => new OpencodeStream(saved), promptIn: () => null }) };
 
 /** OpenCode, 1.0 to 1.18. How each format is known: docs/formats/opencode.md. */
 export const opencode: Provider = {
@@ -45,7 +45,7 @@ export const opencode: Provider = {
     const document = DOCUMENTS.find(([name]) => name.test(path));
     return document === undefined ? null : { shape: "document", open: document[1] };
   },
-  recorded: (path) => (/^run\/[^/]+\.jsonl$/.test(path) ? RUN : null),
+  recorded: (path) => liveAt(LIVE, path),
   wrap,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),

@@ -3,8 +3,8 @@ import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
-import { AT_WORK, type RunReader, speakingOnly, turnEnded } from "../../core/run-stream.ts";
 import { eventsOfPart } from "./events.ts";
 import * as key from "./keys.ts";
 import { partKey, readLonePart } from "./message.ts";
@@ -24,7 +24,7 @@ export function wrap(words: readonly string[]): Wrapping | null {
 }
 
 /** What `opencode run --format json` prints: finished parts of the root session, as the database keeps them; of agents below only the calls that made them. */
-export class OpencodeStream implements RunReader {
+export class OpencodeStream implements LiveReader {
   /** Answers counted so far, by message: each step of one is an answer of its own. */
   readonly #steps: Map<string, number>;
   #isBegun: boolean;

@@ -2,8 +2,8 @@ import { commandOf, optionIn } from "../../core/command.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, partsOf } from "../../core/ids.ts";
 import { asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
-import { AT_WORK, type RunReader, speakingOnly, turnEnded } from "../../core/run-stream.ts";
 import * as key from "./keys.ts";
 import { readMessage } from "./message.ts";
 import { type End, endByStatus, outcomesIn, type Task, tasksOf } from "./spawns.ts";
@@ -19,7 +19,7 @@ export function wrap(words: readonly string[]): Wrapping | null {
 }
 
 /** What `--mode json` prints: messages without the ids of their entries, and calls with theirs. */
-export class PiStream implements RunReader {
+export class PiStream implements LiveReader {
   /** How many agents a call makes. */
   readonly #spawns: Map<string, number>;
 

@@ -1,10 +1,10 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { threadKey } from "../../core/ids.ts";
+import { AT_WORK } from "../../core/live-stream.ts";
 import type { FileStream, Findings, Parser, Provider, SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
 import { beganIn, endedIn, type RunEnded } from "../../core/run-note.ts";
-import { AT_WORK } from "../../core/run-stream.ts";
 
 const NAME = "run";
 

@@ -6,8 +6,8 @@ import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile, 
 import { readRecorded } from "./recording.ts";
 import { beganIn, type RunBegan } from "./run-note.ts";
 
-/** What one product's stream says, line by line. The frame around it is the same for all: see `runStream`. */
-export interface RunReader {
+/** What one product says to those who listen, line by line. The frame around it is the same for all: see `liveStream`. */
+export interface LiveReader {
   /** The thread that a line names; null where it names none. */
   threadIn(said: JsonObject): AgentKey | null;
   /** By the product's own clock; null where the line carries no time. */
@@ -17,8 +17,8 @@ export interface RunReader {
   save(): unknown;
 }
 
-export interface RunReaderOf {
-  open(saved?: unknown): RunReader;
+export interface LiveReaderOf {
+  open(saved?: unknown): LiveReader;
   /** What the agent was asked on the command line, if that can be told. */
   promptIn(command: readonly string[]): string | null;
 }
@@ -30,20 +30,26 @@ interface Memory {
   readonly reader: unknown;
 }
 
-/** The recording of a product's own stream, as a wrapped run leaves it. */
-export const runStream = (of: RunReaderOf): FileStream => ({ shape: "lines", open: (file, saved) => new RunStream(of, file, saved) });
+/** The recording of what a product says: what it prints when it is run, what it tells its hooks. */
+export const liveStream = (of: LiveReaderOf): FileStream => ({ shape: "lines", open: (file, saved) => new LiveStream(of, file, saved) });
 
-class RunStream implements Parser {
-  readonly #of: RunReaderOf;
+/** The stream behind `<folder>/<name>.jsonl`, of those that a product has. */
+export function liveAt(streams: Readonly<Record<string, FileStream>>, path: string): FileStream | null {
+  const folder = /^([a-z]+)\/[^/]+\.jsonl$/.exec(path)?.[1];
+  return folder === undefined || !Object.hasOwn(streams, folder) ? null : (streams[folder] ?? null);
+}
+
+class LiveStream implements Parser {
+  readonly #of: LiveReaderOf;
   readonly #file: SourceFile;
-  readonly #reader: RunReader;
+  readonly #reader: LiveReader;
   readonly #introduced: Set<AgentKey>;
   #thread: AgentKey | null;
   #began: RunBegan | null;
   /** Number of the last line that was handed to us. */
   #read = 0;
 
-  constructor(of: RunReaderOf, file: SourceFile, saved?: unknown) {
+  constructor(of: LiveReaderOf, file: SourceFile, saved?: unknown) {
     // Written by `save` of this very version: an index of another one is not read.
     const memory = saved as Memory | undefined;
     this.#of = of;

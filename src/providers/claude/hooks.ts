@@ -1,0 +1,112 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
+import type { LifecycleState } from "../../core/observation.ts";
+import * as key from "./keys.ts";
+import { isNotification } from "./notification.ts";
+import { readUserText } from "./prompt.ts";
+import { plainText, readRow } from "./rows.ts";
+import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
+
+/**
+ * What Claude Code tells its hooks. They come early and know who is at work, but not how everybody ended: `SubagentStop` is missing after a failure and after
+ * `TaskStop` (2.1.325), and comes for the product's own work as well. So where records say more, these give way.
+ */
+export class ClaudeHooks implements LiveReader {
+  /** The thread was asked something and has not answered yet. */
+  #isAsked: boolean;
+
+  constructor(saved?: unknown) {
+    this.#isAsked = saved === true;
+  }
+
+  save = () => this.#isAsked;
+
+  threadIn(said: JsonObject): AgentKey | null {
+    const session = asWords(said.session_id);
+    // A session that only began is none yet, and nothing is written down of it.
+    return session === null || said.hook_event_name === "SessionStart" ? null : key.thread(session);
+  }
+
+  timeIn = () => null;
+  events = () => [];
+
+  read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
+    const [session, agent] = [asWords(said.session_id), asWords(said.agent_id)];
+    if (session === null) return;
+    const speaker = agent === null ? thread : key.agent(session, agent);
+    const words = asWords(said.last_assistant_message);
+    switch (said.hook_event_name) {
+      case "UserPromptSubmit":
+        return this.#readPrompt(out, asText(said.prompt) ?? "", thread, session, asWords(said.cwd));
+      case "SubagentStart":
+        return readStart(out, speaker, asWords(said.agent_type));
+      case "PreToolUse":
+      case "PostToolUse":
+      case "PostToolUseFailure":
+        return readTool(out.part({ speaker }), said, session);
+      case "SubagentStop":
+        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", words));
+      case "Stop":
+        this.#isAsked = false;
+        readBackground(out, said.background_tasks, session);
+        return out.add(turnEnded(thread, "completed", "a hook says that its turn is over", words));
+      case "StopFailure":
+        if (agent === null) this.#isAsked = false;
+        return out.add(turnEnded(speaker, "errored", `a hook says that it failed: ${asWords(said.error) ?? "no reason is given"}`));
+      case "SessionEnd":
+        if (this.#isAsked) out.add(turnEnded(thread, "shutdown", `a hook says that the session ended: ${asWords(said.reason) ?? "no reason is given"}`));
+        this.#isAsked = false;
+    }
+  }
+
+  #readPrompt(out: FindingsOf, text: string, thread: AgentKey, session: string, cwd: string | null) {
+    this.#isAsked = true;
+    out.add(AT_WORK);
+    if (isNotification(text)) return readNotifications(out, text, session);
+    const asked = readUserText(text);
+    const prompt = asked.is === "prompt" ? asWords(asked.text) : null;
+    out.add({ type: "agent-described", agent: thread, ...(prompt === null ? {} : { prompt }), ...(cwd === null ? {} : { cwd }) });
+  }
+}
+
+function readStart(out: FindingsOf, agent: AgentKey, agentType: string | null) {
+  out.add({ type: "agent-described", agent, ...(agentType === null ? {} : { agentType }) });
+  out.part({ speaker: agent }).add(AT_WORK);
+}
+
+/** Calls that make agents: who made them, and whom. */
+function readTool(out: FindingsOf, said: JsonObject, session: string) {
+  const [id, name] = [asWords(said.tool_use_id), asWords(said.tool_name)];
+  const spawn = id === null || name === null ? null : spawnCalled({ is: "tool-use", id, name, input: said.tool_input }, readRow({}), session);
+  if (id === null || spawn === null) return;
+  out.add(spawn);
+  if (said.hook_event_name === "PreToolUse") return;
+  const isError = said.hook_event_name === "PostToolUseFailure";
+  const text = isError ? (asText(said.error) ?? "") : plainText(asObject(said.tool_response)?.content);
+  const shutdown = said.is_interrupt === true ? { toolDenialKind: "interrupted" } : {};
+  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: said.tool_response, ...shutdown }), session, true);
+}
+
+const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };
+
+/** Whoever still runs when the thread stops. */
+function readBackground(out: FindingsOf, tasks: unknown, session: string) {
+  for (const item of asList(tasks)) {
+    const task = asObject(item);
+    const id = asWords(task?.id);
+    if (task === null || id === null || task.type !== "subagent") continue;
+    const [agentType, description] = [asWords(task.agent_type), asWords(task.description)];
+    const agent = key.agent(session, id);
+    out.add({
+      type: "agent-described",
+      agent,
+      background: true,
+      ...(agentType === null ? {} : { agentType }),
+      ...(description === null ? {} : { description }),
+    });
+    const state = STATES[asText(task.status) ?? ""];
+    if (state === "completed" || state === "errored" || state === "shutdown") out.add(turnEnded(agent, state, `a hook says ${asText(task.status)}`));
+  }
+}
