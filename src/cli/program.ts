@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, Option } from "commander";
 import { Failure } from "../app/failure.ts";
+import { HOOKABLE } from "../app/hook-install.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
 import { nearest } from "../core/nearest.ts";
 import { GROUPS } from "../core/stats.ts";
@@ -8,6 +9,7 @@ import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
+import { type HooksOptions, hooks } from "./commands/hooks.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
@@ -79,6 +81,16 @@ export function buildProgram(): Command {
     .option("--events", "print what happens as events instead of what the command prints")
     .passThroughOptions()
     .action((words: string[], options: RunOptions, command: Command) => run(open(command), words, options));
+  program
+    .command("hook")
+    .description("what agents' hooks call: keeps the payload on stdin, wakes the server and is gone; prints nothing")
+    .action(async () => (await import("../app/hook.ts")).hook(process.env));
+  common(program.command("hooks"))
+    .description("have an agent's hooks tell us what happens, or no longer; shows the change to its settings and asks")
+    .addArgument(new Argument("<action>", "what to do").choices(["install", "uninstall"]))
+    .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
+    .option("--yes", "do not ask")
+    .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) => hooks(open(command), action, provider, options));
   common(program.command("search"))
     .description("full text over everything people and agents said and asked tools to do")
     .argument("<words...>", "all of them must occur; the last may be unfinished")

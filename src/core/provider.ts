@@ -16,6 +16,8 @@ export interface Provider {
   recorded?(path: string): FileStream | null;
   /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
   wrap?(command: readonly string[]): Wrapping | null;
+  /** How the product is told to call us; left out where it has no hooks. */
+  readonly hooks?: HookSettings;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -58,6 +60,23 @@ export interface Control {
   background?(call: string): string;
   toolResult?(call: string, content: string): string;
 }
+
+/** The product's settings, as far as its hooks are concerned. Pure: texts in, texts out. */
+export interface HookSettings {
+  /** The file, below the product's root. */
+  readonly file: string;
+  /** What the user has to do besides, if anything. */
+  readonly next: string | null;
+  /** The settings with hooks that run the command, and nothing else changed; null stands for no file. A sentence where the text cannot be read. */
+  install(text: string | null, command: string): string | { readonly wrong: string };
+  /** Without them, and nothing else changed. */
+  uninstall(text: string): string | { readonly wrong: string };
+  /** The commands of all hooks that stand in it. */
+  commands(text: string): readonly string[];
+}
+
+/** Whether a hook's command is one of ours, wherever we were installed. */
+export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
 
 /** A part of a thread that can be named, and the one it follows. */
 export interface Entry {

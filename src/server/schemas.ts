@@ -199,6 +199,7 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const Woken = v.object({ watching: v.boolean() });
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 
 export const Failed = v.pipe(

@@ -1,6 +1,7 @@
 import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
+import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
@@ -50,6 +51,7 @@ export const claude: Provider = {
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,

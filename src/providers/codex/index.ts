@@ -1,5 +1,6 @@
 import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
+import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { locate, placesOf } from "./locate.ts";
@@ -41,6 +42,7 @@ export const codex: Provider = {
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
   isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),

@@ -5,10 +5,11 @@ import { linkByHand, unlinkByHand } from "../../app/links.ts";
 import { checkTarget } from "../../app/resolve.ts";
 import { search } from "../../app/search.ts";
 import { sinceOf } from "../../app/since.ts";
+import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery } from "../schemas.ts";
+import { Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -36,6 +37,12 @@ export function machineRoutes(context: ServerContext): Hono {
       return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
     })
     .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
+      const body: unknown = await c.req.json().catch(() => null);
+      const path = asText(asObject(body)?.path);
+      if (path !== null) state.tell([path]);
+      return c.json({ watching: state.watching });
+    })
     .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
       const { child, parent } = c.req.valid("json");
       for (const uri of [child, parent]) checkTarget(uri);
