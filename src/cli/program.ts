@@ -20,6 +20,7 @@ import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
 import { tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
+import { watch } from "./commands/watch.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { settingsHelp } from "./settings-help.ts";
@@ -102,6 +103,10 @@ export function buildProgram(): Command {
     .option("--since <time>", "only what was spent since then: 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many lines each", "10")
     .action((options: StatsOptions, command: Command) => stats(open(command), options));
+  common(program.command("watch"))
+    .description("the live tree in the terminal: who runs, on what, since when, for how much; ? shows the keys")
+    .argument("[uri]", URI)
+    .action((uri: string | undefined, _: object, command: Command) => watch(open(command), uri));
   common(program.command("why"))
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)
