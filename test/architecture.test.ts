@@ -31,7 +31,7 @@ const PRODUCTS = new Set([
 ]);
 
 /** The only files that know several of them. */
-const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts"]);
+const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts", "src/providers/status-lines.ts"]);
 
 const MAX_LINES = 400;
 

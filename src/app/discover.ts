@@ -154,6 +154,14 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   return null;
 }
 
+/** Every root there may be, without a look at what lies in it. */
+export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
+  return rootsOf(env, PROVIDERS, others).map(({ provider, root, imported, recorded }) => {
+    const folders = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
+    return { provider, path: root, imported, recorded, exists: existsSync(root), folders, files: 0, bytes: 0 };
+  });
+}
+
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
     const roots = [...(others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike), ...followed(env, provider)];

@@ -62,11 +62,13 @@ export interface StartOptions {
   readonly cwd?: string;
   readonly listens?: boolean;
   readonly isQuiet?: boolean;
+  /** Told of each line after it was recorded. */
+  readonly onLine?: (line: string) => void;
 }
 
 /** Starts it, and records what it prints before anybody else gets it. */
 export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
-  const { env, cwd = process.cwd(), ...rest } = options;
+  const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
   const isKnown = wrapping !== null;
   const name = runName();
   const inside = `run/${name}.jsonl`;
@@ -76,6 +78,7 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   const onLine = (line: string) => {
     recorder?.line(line);
     threads.hear(line);
+    hear?.(line);
   };
   const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(isKnown && wrapping.speaks ? { onLine } : {}) } satisfies WrapOptions);
   recorder?.note(beganNote({ command, cwd, process: markOf(wrapped.pid) }));

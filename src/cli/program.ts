@@ -65,6 +65,10 @@ export function buildProgram(): Command {
     .option("--limit <n>", "how many", "20")
     .option("--running", "only threads that run now")
     .action((options: LsOptions, command: Command) => ls(open(command), options));
+  program
+    .command("statusline")
+    .description("one line for an agent's own status line, or one for each agent shown there; reads what it is asked on stdin")
+    .action(async () => void process.stdout.write(await (await import("./statusline.ts")).statusline(process.env)));
   common(program.command("tree"))
     .description("the tree of agents, with own and subtree columns")
     .argument("<uri>", URI)

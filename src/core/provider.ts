@@ -18,6 +18,8 @@ export interface Provider {
   wrap?(command: readonly string[]): Wrapping | null;
   /** How the product is told to call us; left out where it has no hooks. */
   readonly hooks?: HookSettings;
+  /** `service.name` in its own OpenTelemetry, which `recorded` reads at `otlp/<day>.jsonl`; left out where it has none. */
+  readonly telemetry?: string;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -49,16 +51,25 @@ export interface Wrapping {
   readonly control: Control | null;
 }
 
-/** What is written to the product's input to steer it: a line each. Left out where the product knows no such thing. */
+/** What is written to the product's input to steer it. Left out where the product knows no such thing. */
 export interface Control {
-  /** The same command, made to listen. */
+  /** The same command, made to listen, and what was to be asked on the command line, which has to be said now. */
   readonly listening: readonly string[];
-  send(text: string): string;
-  interrupt?(): string;
-  stop?(agent: string): string;
+  readonly first: string | null;
+  send(text: string): Said;
+  interrupt?(): Said;
+  stop?(agent: string): Said;
   /** `call` is the one that made the agent. */
-  background?(call: string): string;
-  toolResult?(call: string, content: string): string;
+  background?(call: string): Said;
+  toolResult?(call: string, content: string): Said;
+  /** What a line that it prints answers, if it does: what was said under this name, and what is wrong with it. */
+  answerIn(line: string): { readonly id: string; readonly error: string | null } | null;
+}
+
+/** A line for the product's input. It answers those that have a name. */
+export interface Said {
+  readonly line: string;
+  readonly id: string | null;
 }
 
 /** The product's settings, as far as its hooks are concerned. Pure: texts in, texts out. */

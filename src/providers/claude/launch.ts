@@ -1,5 +1,6 @@
 import { type Command, commandOf, hasFlag, optionIn } from "../../core/command.ts";
-import type { Control, Wrapping } from "../../core/provider.ts";
+import { asObject, asWords, parseJson } from "../../core/json.ts";
+import type { Control, Said, Wrapping } from "../../core/provider.ts";
 
 const NAMES = new Set(["claude", "@anthropic-ai/claude-code"]);
 const FORMAT = "--output-format";
@@ -21,27 +22,41 @@ export function wrap(words: readonly string[]): Wrapping | null {
 const speakingOf = ({ args }: Command) => [FORMAT, STREAM, ...(hasFlag(args, "--verbose") ? [] : ["--verbose"])];
 
 function controlOf(speaking: readonly string[], command: Command): Control {
-  const prompt = promptIn(speaking);
-  const listening = optionIn(command.args, INPUT) === STREAM ? speaking : [...speaking.filter((word) => word !== prompt), INPUT, STREAM];
+  const isListening = optionIn(command.args, INPUT) === STREAM;
+  const prompt = isListening ? null : promptIn(speaking);
   let requests = 0;
-  const request = (asked: object) => {
+  const request = (asked: object): Said => {
     requests += 1;
-    return JSON.stringify({ type: "control_request", request_id: `retinue-${requests}`, request: asked });
+    const id = `retinue-${requests}`;
+    return { id, line: JSON.stringify({ type: "control_request", request_id: id, request: asked }) };
   };
-  const user = (content: unknown) => JSON.stringify({ type: "user", message: { role: "user", content } });
+  const user = (content: unknown): Said => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content } }) });
   return {
-    listening,
+    listening: isListening ? speaking : [...(prompt === null ? speaking : speaking.toSpliced(promptAt(speaking), 1)), INPUT, STREAM],
+    first: prompt,
     send: user,
     interrupt: () => request({ subtype: "interrupt" }),
     stop: (agent) => request({ subtype: "stop_task", task_id: agent }),
     background: (call) => request({ subtype: "background_tasks", tool_use_id: call }),
     toolResult: (call, content) => user([{ type: "tool_result", tool_use_id: call, content }]),
+    answerIn,
   };
+}
+
+function answerIn(line: string): ReturnType<Control["answerIn"]> {
+  if (!line.includes('"control_response"')) return null;
+  const response = asObject(asObject(parseJson(line)?.value)?.response);
+  const id = asWords(response?.request_id);
+  return id === null ? null : { id, error: response?.subtype === "error" ? (asWords(response.error) ?? "it says no") : null };
 }
 
 /** What stands behind `-p`. Given elsewhere, it cannot be told from the values of options that we do not know. */
 export function promptIn(words: readonly string[]): string | null {
-  const at = words.findIndex((word) => word === "-p" || word === "--print");
-  const prompt = at < 0 ? undefined : words[at + 1];
+  const prompt = words[promptAt(words)];
   return prompt === undefined || prompt.startsWith("-") ? null : prompt;
+}
+
+function promptAt(words: readonly string[]): number {
+  const at = words.findIndex((word) => word === "-p" || word === "--print");
+  return at < 0 ? words.length : at + 1;
 }
