@@ -31,7 +31,7 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
   background(agentId: string): Promise<void>;
   /** Interrupts what it does now. */
   interrupt(): Promise<void>;
-  /** Answers a tool call in place of the tool. */
+  /** Answers a tool call in place of the tool. No product of today can be made to: it rejects with `NotSupported`. */
   injectToolResult(callId: string, content: string): Promise<void>;
   kill(signal?: NodeJS.Signals): void;
 }
@@ -71,7 +71,7 @@ class Steered implements AgentRun {
   readonly #control: Control | null;
   readonly #product: string;
   readonly #answers: Map<string, (error: string | null) => void>;
-  #said = 0;
+  #saidAt = 0;
 
   constructor(running: Running, library: Library, control: Control | null, product: string, answers: Map<string, (error: string | null) => void>) {
     this.#running = running;
@@ -93,12 +93,10 @@ class Steered implements AgentRun {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<AgentEvent> {
-    let heard = this.#said;
     try {
-      yield* runEvents(this.#library, this.#running, () => {
-        // Whoever reads along has seen the end of the turn; if nothing was said since, nothing will be.
-        if (this.#said === heard) this.#running.endInput();
-        heard = this.#said;
+      // What it did since it was last spoken to is done, and whoever reads along has nothing to add.
+      yield* runEvents(this.#library, this.#running, (at) => {
+        if (at >= this.#saidAt) this.#running.endInput();
       });
     } finally {
       // Nobody listens any more, so that nothing can be answered.
@@ -108,10 +106,17 @@ class Steered implements AgentRun {
     }
   }
 
-  send = (text: string) => this.#say("hear more", this.#control?.send(text));
+  send = (text: string) => {
+    this.#saidAt = Date.now();
+    return this.#say("hear more", this.#control?.send(text));
+  };
   interrupt = () => this.#say("stop what it does", this.#control?.interrupt?.());
   stop = (agentId: string) => this.#say("stop an agent", this.#control?.stop?.(agentId));
-  injectToolResult = (callId: string, content: string) => this.#say("take a tool's result", this.#control?.toolResult?.(callId, content));
+
+  /** Claude Code 2.1.325 takes a result on its input for a new message, and waits for the tool all the same; the others do not listen at all. */
+  injectToolResult(): Promise<void> {
+    return Promise.reject(new NotSupported(this.#product, "take a tool's result"));
+  }
 
   async background(agentId: string): Promise<void> {
     const uri = await this.uri;
@@ -126,7 +131,6 @@ class Steered implements AgentRun {
   /** Resolves once the product has taken it; where it says no, that is the error. */
   async #say(what: string, said: Said | undefined): Promise<void> {
     if (said === undefined) throw new NotSupported(this.#product, what);
-    this.#said += 1;
     const answered = said.id === null ? null : new Promise<string | null>((resolve) => this.#answers.set(said.id ?? "", resolve));
     if (!this.#running.write(said.line)) throw new Error(`${this.#product} no longer listens`);
     const error = answered === null ? null : await Promise.race([answered, this.#running.ended.then(() => null)]);

@@ -61,7 +61,6 @@ export interface Control {
   stop?(agent: string): Said;
   /** `call` is the one that made the agent. */
   background?(call: string): Said;
-  toolResult?(call: string, content: string): Said;
   /** What a line that it prints answers, if it does: what was said under this name, and what is wrong with it. */
   answerIn(line: string): { readonly id: string; readonly error: string | null } | null;
 }

@@ -30,15 +30,13 @@ function controlOf(speaking: readonly string[], command: Command): Control {
     const id = `retinue-${requests}`;
     return { id, line: JSON.stringify({ type: "control_request", request_id: id, request: asked }) };
   };
-  const user = (content: unknown): Said => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content } }) });
   return {
     listening: isListening ? speaking : [...(prompt === null ? speaking : speaking.toSpliced(promptAt(speaking), 1)), INPUT, STREAM],
     first: prompt,
-    send: user,
+    send: (text) => ({ id: null, line: JSON.stringify({ type: "user", message: { role: "user", content: text } }) }),
     interrupt: () => request({ subtype: "interrupt" }),
     stop: (agent) => request({ subtype: "stop_task", task_id: agent }),
     background: (call) => request({ subtype: "background_tasks", tool_use_id: call }),
-    toolResult: (call, content) => user([{ type: "tool_result", tool_use_id: call, content }]),
     answerIn,
   };
 }
