@@ -156,7 +156,6 @@ describe(`Claude Code ${NEWEST}`, () => {
     it("stop", { timeout: RUN_MS }, async () => {
       const { last, events } = await steered("Begin. @@main", async ({ spawn }, handle) => {
         if (spawn === null) return false;
-        await expect(handle.stop("nobody")).rejects.toThrow(/cannot stop an agent/);
         await handle.stop(spawn.agentId ?? "");
         return true;
       });

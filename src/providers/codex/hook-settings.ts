@@ -10,7 +10,8 @@ export const hookSettings: HookSettings = {
   next: "Codex asks whether it may run them: start it once and trust the hooks",
   install(text, command) {
     const before = text === null ? "" : without(text);
-    if (/^\s*hooks\s*=/m.test(before)) return { wrong: "its hooks are written as one value, to which nothing can be added" };
+    const [top = ""] = before.split(/^\s*\[/m, 1);
+    if (/^\s*hooks\s*=/m.test(top)) return { wrong: "its hooks are written as one value, to which nothing can be added" };
     const gap = before === "" || before.endsWith("\n") ? "" : "\n";
     const tables = EVENTS.map((event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${tomlText(command)}\n`);
     // What had no newline at its end is marked, so that it will have none again.
