@@ -119,11 +119,17 @@ class Steered implements AgentRun {
   }
 
   async background(agentId: string): Promise<void> {
-    const uri = await this.uri;
-    const agent = uri === null ? null : resolve(this.#library, `${uri}/${agentId}`);
-    const linked = agent === null ? undefined : this.#library.forestOf([agent.key]).agents.get(agent.key);
-    const call = linked?.evidence.find((e) => e.call !== null)?.call ?? null;
-    return this.#say("let an agent go on by itself", call === null ? undefined : this.#control?.background?.(nativeCall(call)));
+    const what = "let an agent go on by itself";
+    const ask = this.#control?.background;
+    if (ask === undefined) throw new NotSupported(this.#product, what);
+    const { key } = resolve(this.#library, `${await this.uri}/${agentId}`);
+    const call =
+      this.#library
+        .forestOf([key])
+        .agents.get(key)
+        ?.evidence.find((e) => e.call !== null)?.call ?? null;
+    if (call === null) throw new Error(`no call is known that made ${agentId}`);
+    return this.#say(what, ask(nativeCall(call)));
   }
 
   kill = (signal: NodeJS.Signals = "SIGTERM") => this.#running.kill(signal);
