@@ -2,9 +2,7 @@
  * `retinue hook`: keeps what an agent's hook says, wakes the server, and is gone. An entry of its own that loads next to nothing: the agent waits for it.
  * Prints nothing and never fails, whatever happens: it is not the agent's business.
  */
-import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
 import { Recorder } from "../transports/recorder.ts";
@@ -21,7 +19,7 @@ export async function hook(env: Env, input: () => string = () => readFileSync(0,
     const payload = input();
     const recording = keep(payload, env);
     if (recording === null) return;
-    if (!(await wake(recording, env)) && wantsFlush(payload, env)) flush(env);
+    if (!(await wake(recording, env)) && wantsFlush(payload, env)) await flush(env);
   } catch {
     // Nobody can be told: what an agent's hook prints, the agent takes for its own.
   }
@@ -59,10 +57,11 @@ function follow(root: string, provider: string, env: Env) {
   appendFileSync(list, `${root}\n`, { mode: 0o600 });
 }
 
-/** Tells the server where to look. False if there is none. */
-function wake(recording: string, env: Env): Promise<boolean> {
+/** Tells the server where to look. False if there is none. Nobody waits for what it answers. */
+async function wake(recording: string, env: Env): Promise<boolean> {
   const server = notedInstance(env);
-  if (server === null) return Promise.resolve(false);
+  if (server === null) return false;
+  const { connect } = await import("node:net");
   const body = JSON.stringify({ path: recording });
   const { host, port } = server;
   const head = [
@@ -83,8 +82,7 @@ function wake(recording: string, env: Env): Promise<boolean> {
     // One that is too busy to answer sees the file all the same.
     const timer = setTimeout(() => done(true), WAKE_MS);
     socket.on("error", () => done(false));
-    socket.on("connect", () => socket.end(`${head.join("\r\n")}\r\n\r\n${body}`));
-    socket.on("data", () => done(true));
+    socket.on("connect", () => socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => done(true)));
   });
 }
 
@@ -92,9 +90,10 @@ function wake(recording: string, env: Env): Promise<boolean> {
 const wantsFlush = (payload: string, env: Env) =>
   env.TRACE_TO_LANGSMITH === "true" && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
 
-function flush(env: Env) {
+async function flush(env: Env): Promise<void> {
   const program = process.argv[1];
   if (program === undefined) return;
+  const { spawn } = await import("node:child_process");
   const child = spawn(process.execPath, [program, "hook", "--flush"], { env: env as NodeJS.ProcessEnv, detached: true, stdio: "ignore" });
   child.on("error", () => {});
   child.unref();

@@ -39,7 +39,7 @@ function fromServer({ provider, thread }: StatusAsked, env: Env): Promise<AgentT
   });
 }
 
-/** Loaded only where no server runs. */
+/** Loaded only where no server runs. Without costs: the price list takes longer to load than all the rest. */
 async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, env: Env): Promise<AgentTree | null> {
   const [{ openLibrary }, { loadSettings }, { treeOf }, { knownRoots }] = await Promise.all([
     import("./open.ts"),
@@ -54,7 +54,7 @@ async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, 
     await library.refreshPaths([...(transcript === null ? [] : [transcript]), ...(folder === null ? [] : filesBelow(folder))]);
     const key = threadKey(provider, thread);
     const forest = library.forestOf([key]);
-    return forest.agents.has(key) ? treeOf(forest, key, library.price) : null;
+    return forest.agents.has(key) ? treeOf(forest, key, () => null) : null;
   } finally {
     library.close();
   }

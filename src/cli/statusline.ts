@@ -17,7 +17,7 @@ export async function statusline(env: NodeJS.ProcessEnv, input: () => string = (
     const asked = askedFor(asObject(parseJson(input())?.value) ?? {});
     const tree = asked === null ? null : await sessionTree(asked, env);
     if (asked === null || tree === null) return "";
-    return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH))}\n` : rowsOf(tree, asked);
+    return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n` : rowsOf(tree, asked);
   } catch {
     // A status line has no room for complaints, and an agent that shows it no use for them; retinue doctor tells.
     return "";
@@ -25,11 +25,12 @@ export async function statusline(env: NodeJS.ProcessEnv, input: () => string = (
 }
 
 /** `● 2 agents run: Leaf A (runs Bash), Leaf B · 3 done · 1 failed · 40.1k tokens · $0.09` */
-export function lineOf(tree: AgentTree, width: number): string {
+export function lineOf(tree: AgentTree, width: number, costUsd: number | null = null): string {
   const below = [...walk(tree)].slice(1);
   const running = below.filter(({ status }) => status === "running" || status === "pendingInit");
   const named = running.slice(0, NAMED).map((agent) => `${labelOf(agent, 24)}${agent.activity === null ? "" : ` (${oneLine(agent.activity)})`}`);
   const rest = running.length - named.length;
+  const cost = tree.usage.subtree.calls === 0 ? null : (tree.usage.subtree.costUsd ?? costUsd);
   const done = tree.counts.byStatus.completed ?? 0;
   const failed = below.length - running.length - done;
   const parts = [
@@ -38,7 +39,7 @@ export function lineOf(tree: AgentTree, width: number): string {
     ...(failed === 0 ? [] : [`✖ ${failed} not`]),
     ...(below.length === 0 ? ["no agents"] : []),
     `${count(totalTokens(tree.usage.subtree))} tokens`,
-    ...(tree.usage.subtree.costUsd === null ? [] : [money(tree.usage.subtree.costUsd)]),
+    ...(cost === null ? [] : [money(cost)]),
   ];
   return clip(parts.join(" · "), width);
 }

@@ -199,6 +199,9 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const OtlpTaken = v.object({
+  partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
+});
 export const Woken = v.object({ watching: v.boolean() });
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 

@@ -11,6 +11,8 @@ export interface StatusAsked {
   /** `subagentStatusLine`: the rows that are shown, by the ids of their agents; null for `statusLine`. */
   readonly rows: readonly string[] | null;
   readonly columns: number | null;
+  /** What the product itself says that all of it cost so far. */
+  readonly costUsd: number | null;
 }
 
 export function statusAsked(json: JsonObject): StatusAsked | null {
@@ -24,5 +26,6 @@ export function statusAsked(json: JsonObject): StatusAsked | null {
     folder: transcript?.replace(/\.jsonl$/, "") ?? null,
     rows: Array.isArray(json.tasks) ? asList(json.tasks).flatMap((task) => asWords(asObject(task)?.id) ?? []) : null,
     columns: asNumber(json.columns),
+    costUsd: asNumber(asObject(json.cost)?.total_cost_usd),
   };
 }

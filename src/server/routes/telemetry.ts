@@ -5,7 +5,9 @@ import { keepTelemetry } from "../../app/telemetry.ts";
 import { asObject, type JsonObject, parseJson } from "../../core/json.ts";
 import { decodeOtlp, type Signal } from "../../core/otlp.ts";
 import type { ServerContext } from "../context.ts";
+import { answers } from "../describe.ts";
 import { refusal } from "../failures.ts";
+import { OtlpTaken } from "../schemas.ts";
 
 /** Exporters send batches; this is many times what any of them does. */
 const MAX_BYTES = 32 << 20;
@@ -25,8 +27,16 @@ export function telemetryRoutes(context: ServerContext): Hono {
   };
   return new Hono()
     .use(bodyLimit({ maxSize: MAX_BYTES, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BYTES} bytes`, null) }))
-    .post("/traces", take("traces", "rejectedSpans"))
-    .post("/logs", take("logs", "rejectedLogRecords"));
+    .post(
+      "/traces",
+      answers("OTLP traces of an agent's own telemetry, as JSON or protobuf", OtlpTaken, ["usage", "too_large"]),
+      take("traces", "rejectedSpans"),
+    )
+    .post(
+      "/logs",
+      answers("OTLP logs of an agent's own telemetry, as JSON or protobuf", OtlpTaken, ["usage", "too_large"]),
+      take("logs", "rejectedLogRecords"),
+    );
 }
 
 function requestIn(signal: Signal, body: Buffer, isProtobuf: boolean, encoding: string | undefined): JsonObject | null {
