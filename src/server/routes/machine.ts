@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { examine } from "../../app/examine.ts";
+import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
 import { checkTarget } from "../../app/resolve.ts";
@@ -9,7 +10,7 @@ import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, Woken } from "../schemas.ts";
+import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -42,6 +43,10 @@ export function machineRoutes(context: ServerContext): Hono {
       const path = asText(asObject(body)?.path);
       if (path !== null) state.tell([path]);
       return c.json({ watching: state.watching });
+    })
+    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
+      if (context.isDemo) throw new Failure("failed", "this is the demo");
+      return c.json({ address: (await context.demo()).address });
     })
     .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
       const { child, parent } = c.req.valid("json");
