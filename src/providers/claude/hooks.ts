@@ -1,7 +1,8 @@
 import type { FindingsOf } from "../../core/findings.ts";
+import { HookReader } from "../../core/hook-reader.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
+import { AT_WORK, turnEnded } from "../../core/live-stream.ts";
 import type { LifecycleState } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
@@ -13,30 +14,13 @@ import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
  * What Claude Code tells its hooks. They come early and know who is at work, but not how everybody ended: `SubagentStop` is missing after a failure and after
  * `TaskStop` (2.1.325), and comes for the product's own work as well. So where records say more, these give way.
  */
-export class ClaudeHooks implements LiveReader {
-  /** The thread was asked something and has not answered yet. */
-  #isAsked: boolean;
-
-  constructor(saved?: unknown) {
-    this.#isAsked = saved === true;
-  }
-
-  save = () => this.#isAsked;
-
-  threadIn(said: JsonObject): AgentKey | null {
-    const session = asWords(said.session_id);
-    // A session that only began is none yet, and nothing is written down of it.
-    return session === null || said.hook_event_name === "SessionStart" ? null : key.thread(session);
-  }
-
-  timeIn = () => null;
-  events = () => [];
+export class ClaudeHooks extends HookReader {
+  protected threadOf = key.thread;
 
   read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
     const [session, agent] = [asWords(said.session_id), asWords(said.agent_id)];
     if (session === null) return;
     const speaker = agent === null ? thread : key.agent(session, agent);
-    const words = asWords(said.last_assistant_message);
     switch (said.hook_event_name) {
       case "UserPromptSubmit":
         return this.#readPrompt(out, asText(said.prompt) ?? "", thread, session, asWords(said.cwd));
@@ -47,22 +31,20 @@ export class ClaudeHooks implements LiveReader {
       case "PostToolUseFailure":
         return readTool(out.part({ speaker }), said, session);
       case "SubagentStop":
-        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", words));
+        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", asWords(said.last_assistant_message)));
       case "Stop":
-        this.#isAsked = false;
         readBackground(out, said.background_tasks, session);
-        return out.add(turnEnded(thread, "completed", "a hook says that its turn is over", words));
+        return this.stopped(out, said, thread);
       case "StopFailure":
-        if (agent === null) this.#isAsked = false;
+        if (agent === null) this.isAsked = false;
         return out.add(turnEnded(speaker, "errored", `a hook says that it failed: ${asWords(said.error) ?? "no reason is given"}`));
       case "SessionEnd":
-        if (this.#isAsked) out.add(turnEnded(thread, "shutdown", `a hook says that the session ended: ${asWords(said.reason) ?? "no reason is given"}`));
-        this.#isAsked = false;
+        return this.sessionEnded(out, said, thread);
     }
   }
 
   #readPrompt(out: FindingsOf, text: string, thread: AgentKey, session: string, cwd: string | null) {
-    this.#isAsked = true;
+    this.isAsked = true;
     out.add(AT_WORK);
     if (isNotification(text)) return readNotifications(out, text, session);
     const asked = readUserText(text);
