@@ -49,6 +49,8 @@ export interface GatheredAgent {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
   readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: readonly ObservationOf<"record">[];
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
@@ -165,6 +167,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
           ]),
     ],
     records: records.length,
+    steps: records,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
     own:

@@ -202,6 +202,10 @@ const WORDS: Readonly<Record<AgentState["state"], string>> = {
   shutdown: "it was shut down",
 };
 
+/** Calls that do nothing but wait for agents. */
+export const awaits = ({ name, namespace }: JsonObject): { readonly awaitsAgents?: true } =>
+  (name === "wait" || name === "wait_agent") && asWords(namespace)?.startsWith("mcp__") !== true ? { awaitsAgents: true } : {};
+
 /** v1 takes a message or a list of items; v2 encrypts it. */
 function promptIn(input: JsonObject | null): string | null {
   const items = asList(input?.items).flatMap((item) => asWords(asObject(item)?.text) ?? []);
