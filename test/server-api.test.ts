@@ -65,6 +65,12 @@ describe("every route answers as it is described:", () => {
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?after=00ff-3`, 410],
     ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(NOBODY)}/events`, 404],
     ["/api/agents/{uri}/events/{id}", () => `/api/agents/${uri}/events/nothing`, 404],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${uri}/messages`, 200],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(NOBODY)}/messages`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(NOBODY)}/spans`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
     ["/api/search", () => "/api/search?q=leaf", 200],
@@ -110,7 +116,16 @@ describe("every route answers as it is described:", () => {
   });
 
   it("the document names every route there is, and describes what it names", async () => {
-    const routes = ["/api/agents/{uri}", "/api/agents/{uri}/events", "/api/agents/{uri}/events/{id}", "/api/agents/{uri}/why", "/api/doctor", "/api/health"];
+    const routes = [
+      "/api/agents/{uri}",
+      "/api/agents/{uri}/events",
+      "/api/agents/{uri}/events/{id}",
+      "/api/agents/{uri}/messages",
+      "/api/agents/{uri}/spans",
+      "/api/agents/{uri}/why",
+      "/api/doctor",
+      "/api/health",
+    ];
     expect(Object.keys(document.paths).sort()).toEqual([
       ...routes,
       "/api/links",

@@ -57,6 +57,8 @@ export interface GatheredAgent {
   /** Tool calls of its last response that have no result yet. */
   readonly pending: readonly PendingCall[];
   readonly messages: number;
+  /** What it wrote to other agents. */
+  readonly mail: readonly ObservationOf<"message-sent">[];
   readonly toolCalls: number;
   readonly toolErrors: number;
   readonly answer: string | null;
@@ -97,6 +99,7 @@ export function gatherAgents(
       case "model-call":
       case "call-unrecorded":
       case "total-stated":
+      case "message-sent":
         file(fact.speaker, fact);
         break;
       case "spawn-called":
@@ -176,6 +179,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
         : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
+    mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),

@@ -39,6 +39,7 @@ export type Fact =
   | ParentNamed
   | Answers
   | Lifecycle
+  | MessageSent
   | ProcessSeen;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
@@ -259,6 +260,13 @@ export interface Lifecycle {
   readonly yields?: true;
 }
 
+/** The speaker wrote to another agent of its tree, which was there already. */
+export interface MessageSent {
+  readonly type: "message-sent";
+  /** Where its key is not known: as it is called among them, by its id, its name or its path. */
+  readonly to: AgentKey | { readonly named: string };
+}
+
 /** The product says which operating-system process runs a thread. */
 export interface ProcessSeen {
   readonly type: "process-seen";
@@ -346,6 +354,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-unrecorded":
     case "total-stated":
     case "file-refused":
+    case "message-sent":
       return [];
     default:
       return o satisfies never;

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { EVENT_KINDS } from "../core/event.ts";
 import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
+import { SPAN_ENDS, SPAN_KINDS } from "../core/spans.ts";
 import { GROUPS } from "../core/stats.ts";
 
 const text = v.nullable(v.string());
@@ -105,6 +106,44 @@ export const Event = v.pipe(
 
 export const Threads = v.object({ items: v.array(Agent), next: text });
 export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
+
+const span = v.object({
+  kind: v.pipe(v.picklist(SPAN_KINDS), v.description("model: it answers; tool: a tool works; wait: for agents, for a permission, for an answer")),
+  from: v.pipe(v.number(), v.description("epoch milliseconds")),
+  to: v.pipe(v.nullable(v.number()), v.description("null while it goes on")),
+  name: v.pipe(text, v.description("the model, the tool, or what is waited for")),
+  callId: text,
+  tokens: count,
+  outputTokens: count,
+  end: v.pipe(v.nullable(v.picklist(SPAN_ENDS)), v.description("cut: it never came to its end")),
+  agents: v.pipe(v.array(v.string()), v.description("whom a tool made; whom was waited for")),
+});
+export const Spans = v.pipe(
+  v.object({
+    items: v.array(
+      v.object({
+        uri: v.string(),
+        first: v.pipe(count, v.description("Position of the first of them: what was told of this agent from there on no longer holds.")),
+        spans: v.array(span),
+      }),
+    ),
+    next: v.pipe(v.string(), v.description("`after` of the next request")),
+    whole: v.pipe(v.boolean(), v.description("False where only what is new since `after` is told.")),
+  }),
+  v.metadata({ ref: "Spans" }),
+);
+
+export const Messages = v.object({
+  items: v.array(
+    v.object({
+      from: v.string(),
+      to: v.string(),
+      at: v.pipe(v.nullable(v.number()), v.description("epoch milliseconds")),
+      revives: v.pipe(v.boolean(), v.description("it set an agent to work again that was done")),
+    }),
+  ),
+  next: v.null(),
+});
 
 const evidence = v.object({
   decided: v.boolean(),
@@ -234,6 +273,11 @@ export const EventsQuery = v.strictObject({
   from: v.optional(v.pipe(wholeNumber(-1_000_000, 999_999_999), v.description("begin at this position instead; negative ones count from the end"))),
   limit: v.optional(wholeNumber(1, 1_000), "200"),
   subtree: v.optional(v.pipe(flag, v.description("of everybody below as well"))),
+});
+export const SpansQuery = v.strictObject({
+  after: v.optional(
+    v.pipe(v.string(), v.description("`next` of an earlier answer: only what is new since then; where that is not known any more, everything")),
+  ),
 });
 export const SearchQuery = v.strictObject({
   q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "there is no word in this search")),

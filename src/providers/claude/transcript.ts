@@ -210,6 +210,8 @@ export class Transcript implements Parser {
           this.#spawns.add(block.id);
           out.add(spawn);
         }
+        const to = block.name === "SendMessage" ? asWords(asObject(block.input)?.to) : null;
+        if (to !== null) out.add({ type: "message-sent", to: LEADS.has(to) ? key.thread(session) : { named: to } });
         const asks = MODEL_TOOLS.get(block.name);
         if (asks !== undefined) this.#asking.set(block.id, asks);
       }
@@ -299,6 +301,9 @@ export class Transcript implements Parser {
     return isNew;
   }
 }
+
+/** What agents of a team call the thread they work for. */
+const LEADS = new Set(["main", "team-lead"]);
 
 /** Waits for an agent in the background; 2.0.60 has a tool of its own for it. */
 const awaits = (tool: string): { readonly awaitsAgents?: true } => (tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {});
