@@ -1,5 +1,5 @@
 import type { AgentRecord } from "./agent.ts";
-import type { Span } from "./spans.ts";
+import type { Span } from "./span.ts";
 
 /** An agent's life, as far as it matters for who waited for whom. */
 export interface Life {

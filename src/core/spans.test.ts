@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { agent, answer, call, callSpawned, LATER, lifecycle, notebook, parentNamed, record, spawnCalled, thread } from "../../test/observations.ts";
 import { type CriticalPart, criticalPath } from "./critical-path.ts";
 import { agentOf, link } from "./link.ts";
-import { busyMs, type Span, spansOf } from "./spans.ts";
+import { busyMs, type Span } from "./span.ts";
+import { spansOf } from "./spans.ts";
 
 const main = thread("main");
 const asks = (at: number, ...keys: string[]) => ({ by: main, at, keys });

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { EVENT_KINDS } from "../core/event.ts";
 import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
-import { SPAN_ENDS, SPAN_KINDS } from "../core/spans.ts";
+import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
 import { GROUPS } from "../core/stats.ts";
 
 const text = v.nullable(v.string());

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../core/link.ts";
-import { type Span, spansOf } from "../core/spans.ts";
+import type { Span } from "../core/span.ts";
+import { spansOf } from "../core/spans.ts";
 
 /** The spans of one agent from a position on: what was told of it from there on no longer holds. */
 export interface AgentSpans {

@@ -1,6 +1,6 @@
 import type { AgentTree } from "../../core/agent.ts";
 import { type CriticalPart, type Life, sharesOf } from "../../core/critical-path.ts";
-import type { Span, SpanKind } from "../../core/spans.ts";
+import type { Span, SpanKind } from "../../core/span.ts";
 import type { Terminal } from "../terminal.ts";
 import { duration, oneLine, plural } from "./format.ts";
 import { cells, clip } from "./table.ts";

@@ -1,4 +1,5 @@
-import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Paged, SentEvent, Why } from "./types.ts";
+import type { SpansAnswer } from "./span-set.ts";
+import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
 
 /** What the server says went wrong, in its own words. */
 export class ApiError extends Error {
@@ -56,6 +57,15 @@ export class Api {
   /** One event with all of its text. */
   event(uri: string, id: string): Promise<SentEvent> {
     return this.#get(eventPath(uri, id), {}, undefined);
+  }
+
+  /** Who was at what when; with `after`, only what is new since that answer. */
+  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansAnswer> {
+    return this.#get(`${agentPath(uri)}/spans`, { after }, signal);
+  }
+
+  messages(uri: string, signal?: AbortSignal): Promise<Paged<Message>> {
+    return this.#get(`${agentPath(uri)}/messages`, {}, signal);
   }
 
   why(uri: string, signal?: AbortSignal): Promise<Why> {

@@ -1,0 +1,3 @@
+export default function Stats() {
+  return <p>x</p>;
+}
