@@ -79,6 +79,9 @@ describe("every route answers as it is described:", () => {
     ["/api/stats", () => "/api/stats", 200],
     ["/api/stats", () => "/api/stats?by=model&by=day&since=2020-01-01", 200],
     ["/api/stats", () => "/api/stats?by=colour", 400],
+    ["/api/stats/threads", () => "/api/stats/threads?by=type&key=general-purpose", 200],
+    ["/api/stats/threads", () => "/api/stats/threads?by=model&since=2020-01-01&limit=1", 200],
+    ["/api/stats/threads", () => "/api/stats/threads", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
     ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
@@ -133,6 +136,7 @@ describe("every route answers as it is described:", () => {
       "/api/live",
       "/api/search",
       "/api/stats",
+      "/api/stats/threads",
       "/api/threads",
     ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");

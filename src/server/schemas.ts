@@ -181,10 +181,23 @@ export const Findings = v.object({
   next: v.null(),
 });
 
-const StatsLine = v.pipe(
-  v.object({ key: text, agents: count, byStatus: statusCounts, durationMs: v.number(), usage: Usage, knownCostUsd: v.number() }),
-  v.metadata({ ref: "StatsLine" }),
-);
+const statsPart = {
+  agents: count,
+  durationMs: v.number(),
+  usage: Usage,
+  knownCostUsd: v.pipe(v.number(), v.description("the part of the cost that is known, where a price is missing")),
+};
+const statsLine = {
+  key: text,
+  ...statsPart,
+  byStatus: statusCounts,
+  failed: v.pipe(v.object(statsPart), v.description("by agents whose result was an error")),
+  delegated: v.pipe(v.object(statsPart), v.description("by agents that others had asked to do it")),
+  durations: v.nullable(v.object({ least: v.number(), quarter: v.number(), median: v.number(), threeQuarters: v.number(), most: v.number() })),
+  threads: count,
+};
+const StatsLine = v.pipe(v.object(statsLine), v.metadata({ ref: "StatsLine" }));
+export const StatsThreads = v.object({ items: v.array(v.object({ ...statsLine, key: v.string(), record: v.nullable(Agent) })), next: v.null() });
 export const Stats = v.object({ total: StatsLine, by: v.record(v.picklist(GROUPS), v.array(StatsLine)) });
 
 export const Health = v.object({
@@ -284,6 +297,12 @@ export const SearchQuery = v.strictObject({
   limit: v.optional(wholeNumber(1, 200), "50"),
 });
 export const StatsQuery = v.strictObject({ since: v.optional(v.string()), by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])) });
+export const StatsThreadsQuery = v.strictObject({
+  by: v.picklist(GROUPS),
+  key: v.optional(v.pipe(v.string(), v.description("of the line; left out for the one whose key is null"))),
+  since: v.optional(v.string()),
+  limit: v.optional(wholeNumber(1, 200), "50"),
+});
 export const LiveQuery = v.strictObject({
   threads: v.optional(v.pipe(flag, v.description("records of top-level threads"))),
   tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),

@@ -1,4 +1,5 @@
 import type { SpansAnswer } from "./span-set.ts";
+import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
 import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
 
 /** What the server says went wrong, in its own words. */
@@ -74,6 +75,15 @@ export class Api {
 
   search(q: string, limit: number, signal?: AbortSignal): Promise<Paged<Found>> {
     return this.#get("api/search", { q, limit }, signal);
+  }
+
+  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsAnswer> {
+    return this.#get("api/stats", { since }, signal);
+  }
+
+  /** The threads behind a line; a null key is the line of what is not known. */
+  threadsBehind(by: Group, key: string | null, since: string | undefined, signal?: AbortSignal): Promise<Paged<ThreadBehind>> {
+    return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
   }
 
   health(signal?: AbortSignal): Promise<Health> {
