@@ -96,8 +96,8 @@ export function durationBoxes(lines: readonly StatsLine[]): {
 } {
   const known = lines.filter((line) => line.durations !== null && line.durations.most > 0);
   const log = (ms: number) => Math.log(Math.max(LEAST_MS, ms));
-  const low = Math.min(...known.map(({ durations }) => log(durations?.least ?? 0)));
-  const high = Math.max(...known.map(({ durations }) => log(durations?.most ?? 0)));
+  const low = known.reduce((least, { durations }) => Math.min(least, log(durations?.least ?? 0)), Number.POSITIVE_INFINITY);
+  const high = known.reduce((most, { durations }) => Math.max(most, log(durations?.most ?? 0)), Number.NEGATIVE_INFINITY);
   const at = (ms: number) => (high === low ? 0.5 : (log(ms) - low) / (high - low));
   const boxes = known
     .toSorted((a, b) => b.agents - a.agents || b.knownCostUsd - a.knownCostUsd)

@@ -24,12 +24,16 @@ export default function GraphPage(props: { uri: string }) {
   const hasTable = () => route().params.table === "1";
   const selected = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
   const select = (uri: string) => setParams({ sel: uri });
+  // Drawn anew where agents come, go or move; how they stand is followed one by one.
   const picture = createMemo(() => {
-    thread.pulse();
+    thread.shape();
     const root = thread.root();
     return root === null ? null : graph(thread.set, root, messages(), room());
   });
-  const records = () => picture()?.nodes.map(({ record }) => record) ?? [];
+  const records = createMemo(() => {
+    thread.pulse();
+    return picture()?.nodes.map(({ uri, record }) => thread.set.get(uri) ?? record) ?? [];
+  });
   const save = (as: "svg" | "png") => {
     const root = thread.set.get(thread.root() ?? "");
     const shown = picture();
@@ -85,6 +89,7 @@ export default function GraphPage(props: { uri: string }) {
               fallback={
                 <GraphView
                   picture={shown()}
+                  agent={(uri) => thread.agent(uri)}
                   tint={tint()}
                   selected={selected()}
                   onSelect={select}
@@ -95,7 +100,7 @@ export default function GraphPage(props: { uri: string }) {
                 />
               }
             >
-              <EdgeTable picture={shown()} messages={messages()} selected={selected()} />
+              <EdgeTable picture={shown()} agent={(uri) => thread.agent(uri)} messages={messages()} selected={selected()} />
             </Show>
           )}
         </Show>

@@ -1,9 +1,9 @@
 import "../styles/pictures.css";
-import { createEffect, createMemo, For, Show } from "solid-js";
+import { createEffect, createMemo, createSignal, For, onCleanup, Show } from "solid-js";
 import { icicle, MEASURES, type Measure, ownOf } from "../data/icicle.ts";
 import { nameOf } from "../data/tree-rows.ts";
 import { sharesOf, waterfall } from "../data/waterfall.ts";
-import { now, useClock } from "../state/clock.ts";
+import { useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { useSpans } from "../state/spans.ts";
@@ -17,10 +17,23 @@ import { WaterfallView } from "../view/waterfall.tsx";
 
 const MEASURE_WORDS: Readonly<Record<Measure, string>> = { time: "Time worked", cost: "Cost", tokens: "Tokens", calls: "Model calls" };
 
+/** While somebody works, the right edge moves this often. */
+const GROWS_MS = 200;
+
 export default function WaterfallPage(props: { uri: string }) {
   useClock();
   const thread = useThread(() => props.uri);
   const spans = useSpans(thread);
+  const [now, setNow] = createSignal(Date.now());
+  const isLive = createMemo(() => {
+    thread.pulse();
+    return (thread.sums(thread.root() ?? "")?.byStatus.running ?? 0) > 0;
+  });
+  createEffect(() => {
+    if (!isLive()) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && setNow(Date.now()), GROWS_MS);
+    onCleanup(() => clearInterval(timer));
+  });
   const isIcicle = () => route().params.as === "icicle";
   const measure = (): Measure => MEASURES.find((one) => one === route().params.by) ?? "time";
   const hasTable = () => route().params.table === "1";

@@ -2,13 +2,13 @@ import { createMemo, For } from "solid-js";
 import { exact } from "../data/format.ts";
 import type { Graph } from "../data/graph.ts";
 import { formatRoute } from "../data/route.ts";
-import type { Message } from "../data/types.ts";
+import type { AgentRecord, Message } from "../data/types.ts";
 import { shortName } from "../data/waterfall.ts";
 import { StatusBadge } from "./status.tsx";
 import { typeOf } from "./type-colors.ts";
 
 /** The same as the graph, in words: who came from whom, how, and how we know. */
-export function EdgeTable(props: { picture: Graph; messages: readonly Message[]; selected: string | null }) {
+export function EdgeTable(props: { picture: Graph; agent: (uri: string) => AgentRecord | undefined; messages: readonly Message[]; selected: string | null }) {
   const kinds = createMemo(() => new Map(props.picture.edges.map((edge) => [edge.to, edge.kind])));
   const names = createMemo(() => new Map(props.picture.nodes.map(({ uri, record }) => [uri, shortName(record)])));
   const written = (uri: string, side: "from" | "to") => props.messages.filter((message) => message[side] === uri).length;
@@ -37,7 +37,7 @@ export function EdgeTable(props: { picture: Graph; messages: readonly Message[];
                 </th>
                 <td>{typeOf(record)}</td>
                 <td>
-                  <StatusBadge agent={record} />
+                  <StatusBadge agent={props.agent(uri) ?? record} />
                 </td>
                 <td>{kinds().get(uri) ?? "root"}</td>
                 <td>{names().get(record.parent ?? "") ?? "–"}</td>

@@ -54,6 +54,8 @@ interface Look {
 /** The tree as a drawing. Everything in it has its colours with it, so that it can be saved as it is. */
 export function GraphView(props: {
   picture: Graph;
+  /** The newest record of one. */
+  agent: (uri: string) => AgentRecord | undefined;
   tint: Tint;
   selected: string | null;
   onSelect: (uri: string) => void;
@@ -134,7 +136,7 @@ export function GraphView(props: {
   onMount(() => box?.addEventListener("wheel", wheel, { passive: false }));
   const uriAt = (event: Event) => (event.target as Element).closest("[data-uri]")?.getAttribute("data-uri") ?? null;
   const label = (record: AgentRecord) => {
-    const words = props.tint === "type" ? `${typeOf(record)} · ${shortName(record)}` : shortName(record);
+    const words = props.tint === "type" ? `${shortName(record)} · ${typeOf(record)}` : shortName(record);
     return words.length > CHARS ? `${cutAt(words, CHARS - 1)}…` : words;
   };
   return (
@@ -177,7 +179,7 @@ export function GraphView(props: {
             const [node, uri] = [(event.target as Element).closest("[data-uri]"), uriAt(event)];
             const found = byUri().get(uri ?? "");
             if (node === null || found === undefined || event.pointerType === "touch") hideTip();
-            else showTip(node, () => <AgentTip agent={found.record} />, 350);
+            else showTip(node, () => <AgentTip agent={props.agent(found.uri) ?? found.record} />, 350);
           }}
           onPointerLeave={hideTip}
         >
@@ -206,33 +208,36 @@ export function GraphView(props: {
               </For>
             </g>
             <For each={props.picture.nodes}>
-              {(node) => (
-                <g
-                  data-uri={node.uri}
-                  id={`node-${node.uri}`}
-                  transform={`translate(${node.x} ${node.y - NODE.height / 2})`}
-                  role="treeitem"
-                  aria-level={node.record.depth + 1}
-                  aria-selected={node.uri === props.selected}
-                  aria-label={`${shortName(node.record)}, ${STATUS_WORDS[node.record.status]}, ${typeOf(node.record)}`}
-                >
-                  <rect
-                    width={NODE.width}
-                    height={NODE.height}
-                    rx="5"
-                    fill={palette().raised}
-                    stroke={node.uri === props.selected ? palette().accent : palette()["line-strong"]}
-                    stroke-width={node.uri === props.selected ? 2.5 : 1}
-                  />
-                  <rect width="22" height={NODE.height} rx="5" fill={colorOf(node.record)} />
-                  <text x="11" y="15.5" text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
-                    {MARKS[node.record.status]}
-                  </text>
-                  <text x="28" y="15.5" fill={palette().ink}>
-                    {label(node.record)}
-                  </text>
-                </g>
-              )}
+              {(node) => {
+                const record = () => props.agent(node.uri) ?? node.record;
+                return (
+                  <g
+                    data-uri={node.uri}
+                    id={`node-${node.uri}`}
+                    transform={`translate(${node.x} ${node.y - NODE.height / 2})`}
+                    role="treeitem"
+                    aria-level={record().depth + 1}
+                    aria-selected={node.uri === props.selected}
+                    aria-label={`${shortName(record())}, ${STATUS_WORDS[record().status]}, ${typeOf(record())}`}
+                  >
+                    <rect
+                      width={NODE.width}
+                      height={NODE.height}
+                      rx="5"
+                      fill={palette().raised}
+                      stroke={node.uri === props.selected ? palette().accent : palette()["line-strong"]}
+                      stroke-width={node.uri === props.selected ? 2.5 : 1}
+                    />
+                    <rect width="22" height={NODE.height} rx="5" fill={colorOf(record())} />
+                    <text x="11" y="15.5" text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
+                      {MARKS[record().status]}
+                    </text>
+                    <text x="28" y="15.5" fill={palette().ink}>
+                      {label(record())}
+                    </text>
+                  </g>
+                );
+              }}
             </For>
             <g data-layer="messages" fill="none" stroke={palette().accent} stroke-width="1.6">
               <For each={props.picture.arcs}>

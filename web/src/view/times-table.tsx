@@ -1,4 +1,4 @@
-import { createMemo, For } from "solid-js";
+import { createEffect, Index } from "solid-js";
 import { dollars, duration, exact } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { busyMs, type Span } from "../data/span-set.ts";
@@ -9,7 +9,8 @@ import { StatusBadge } from "./status.tsx";
 /** The same as the waterfall and the icicle, in words and numbers. */
 export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<string, number>; now: number; selected: string | null }) {
   const worked = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
-  const rows = createMemo(() => props.picture.rows);
+  const beganAfter = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
+  const lasted = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
   return (
     <div class="table-scroll">
       <table class="numbers">
@@ -30,27 +31,27 @@ export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<stri
           </tr>
         </thead>
         <tbody>
-          <For each={rows()}>
+          <Index each={props.picture.rows}>
             {(row) => (
-              <tr data-uri={row.uri} data-from={row.life?.from} data-to={row.life?.to} aria-selected={row.uri === props.selected}>
-                <th scope="row" ref={(element) => element.style.setProperty("--depth", String(Math.min(row.depth, 10)))}>
-                  <a href={formatRoute({ page: "agent", uri: row.uri })}>{row.name}</a>
+              <tr data-uri={row().uri} data-from={row().life?.from} data-to={row().life?.to} aria-selected={row().uri === props.selected}>
+                <th scope="row" ref={(element) => createEffect(() => element.style.setProperty("--depth", String(Math.min(row().depth, 10))))}>
+                  <a href={formatRoute({ page: "agent", uri: row().uri })}>{row().name}</a>
                 </th>
                 <td>
-                  <StatusBadge agent={row.record} />
+                  <StatusBadge agent={row().record} />
                 </td>
-                <td>{duration(row.life === undefined ? null : row.life.from - props.picture.from)}</td>
-                <td>{duration(row.life === undefined ? null : row.life.to - row.life.from)}</td>
-                <td>{duration(worked(row, "model"))}</td>
-                <td>{duration(worked(row, "tool"))}</td>
-                <td>{duration(worked(row, "wait"))}</td>
-                <td>{duration(props.shares.get(row.uri) ?? 0)}</td>
-                <td>{exact(row.record.usage.own.calls)}</td>
-                <td>{exact(totalTokens(row.record.usage.own))}</td>
-                <td>{dollars(row.record.usage.own.costUsd)}</td>
+                <td>{duration(beganAfter(row()))}</td>
+                <td>{duration(lasted(row()))}</td>
+                <td>{duration(worked(row(), "model"))}</td>
+                <td>{duration(worked(row(), "tool"))}</td>
+                <td>{duration(worked(row(), "wait"))}</td>
+                <td>{duration(props.shares.get(row().uri) ?? 0)}</td>
+                <td>{exact(row().record.usage.own.calls)}</td>
+                <td>{exact(totalTokens(row().record.usage.own))}</td>
+                <td>{dollars(row().record.usage.own.costUsd)}</td>
               </tr>
             )}
-          </For>
+          </Index>
         </tbody>
       </table>
     </div>
