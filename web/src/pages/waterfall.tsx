@@ -23,7 +23,7 @@ const GROWS_MS = 200;
 export default function WaterfallPage(props: { uri: string }) {
   useClock();
   const thread = useThread(() => props.uri);
-  const spans = useSpans(thread);
+  const spans = useSpans(() => props.uri, thread);
   const [now, setNow] = createSignal(Date.now());
   const isLive = createMemo(() => {
     thread.pulse();

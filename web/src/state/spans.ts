@@ -1,5 +1,6 @@
-import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
+import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
+import { threadOf } from "../data/route.ts";
 import { SpanSet } from "../data/span-set.ts";
 import { api } from "./server.ts";
 import type { Thread } from "./thread.ts";
@@ -14,8 +15,8 @@ export interface Spans {
 /** Records change many times a second; what is new is asked for at most this often. */
 const AGAIN_MS = 400;
 
-/** The spans of a thread's agents. The records tell when there is something new; then only that is asked for. */
-export function useSpans(thread: Thread): Spans {
+/** The spans of a thread's agents, asked for beside its records. These tell when there is something new; then only that is asked for. */
+export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
   let set = new SpanSet();
   let asking = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -24,7 +25,7 @@ export function useSpans(thread: Thread): Spans {
   const [version, setVersion] = createSignal(0);
   const [error, setError] = createSignal<ApiError | null>(null);
 
-  async function ask(root: string): Promise<void> {
+  async function ask(): Promise<void> {
     if (isAsking) {
       isStale = true;
       return;
@@ -33,7 +34,7 @@ export function useSpans(thread: Thread): Spans {
     isStale = false;
     const { signal } = asking;
     try {
-      const answer = await api.spans(root, set.next, signal);
+      const answer = await api.spans(wanted(), set.next, signal);
       if (signal.aborted) return;
       set.take(answer);
       setError(null);
@@ -51,8 +52,7 @@ export function useSpans(thread: Thread): Spans {
   function askSoon(): void {
     timer ??= setTimeout(() => {
       timer = undefined;
-      const root = thread.root();
-      if (root !== null) void ask(root);
+      void ask();
     }, AGAIN_MS);
   }
 
@@ -63,16 +63,17 @@ export function useSpans(thread: Thread): Spans {
     isAsking = false;
   }
 
+  const wanted = createMemo(() => threadOf(uri()));
   createEffect(
-    on(thread.root, (root) => {
+    on(wanted, () => {
       stop();
       asking = new AbortController();
       set = new SpanSet();
       setVersion(0);
-      if (root !== null) void ask(root);
+      void ask();
     }),
   );
-  createEffect(on(thread.pulse, () => thread.root() !== null && askSoon(), { defer: true }));
+  createEffect(on(thread.pulse, () => version() > 0 && askSoon(), { defer: true }));
   onCleanup(stop);
 
   return {
