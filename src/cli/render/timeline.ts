@@ -20,8 +20,9 @@ type Glyph = keyof typeof GLYPHS;
 /** Where nobody says how wide it may be. */
 const WIDTH = 100;
 const NAME = { least: 16, most: 36 } as const;
-/** ` 100%  12m34s` */
+/** `  100%  12m34s`; narrow terminals have no room for it. */
 const NUMBERS = 14;
+const NARROW = 56;
 
 /** The waterfall for a terminal: a row an agent, a column a moment. */
 export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pick<Terminal, "width" | "colors">, { all }: { readonly all: boolean }): string {
@@ -32,14 +33,15 @@ export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pi
   const title = clip(`${tree.uri}  ${labelOf(tree, 100)}`, width);
   if (extent === null) return [colors.bold(title), "", "no record of it carries a time"].join("\n");
   const name = Math.max(NAME.least, Math.min(NAME.most, Math.floor(width * 0.34), ...[Math.max(...rows.map((row) => cells(nameIn(row))))]));
-  const chart = { ...extent, columns: Math.max(10, width - name - NUMBERS - 2), name };
+  const hasNumbers = width >= NARROW;
+  const chart = { ...extent, columns: Math.max(10, width - name - 2 - (hasNumbers ? NUMBERS : 0)), name, hasNumbers };
   const shares = sharesOf(timeline.path);
   const whole = timeline.path.reduce((sum, { from, to }) => sum + to - from, 0);
   const lines = rows.map((row) => rowLine(row, chart, timeline, shares, whole, colors));
   return [
     colors.bold(title),
     "",
-    colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}  PATH    TIME`),
+    colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? "  PATH    TIME" : ""}`.trimEnd()),
     ...lines,
     "",
     ...words(tree, shares, whole, width),
@@ -53,6 +55,7 @@ interface Chart {
   readonly to: number;
   readonly columns: number;
   readonly name: number;
+  readonly hasNumbers: boolean;
 }
 
 function extentOf(rows: readonly Row[], { livesAs }: Timeline): { readonly from: number; readonly to: number } | null {
@@ -73,7 +76,7 @@ function rowLine(row: Row, chart: Chart, { livesAs }: Timeline, shares: Readonly
   const share = whole === 0 || onPath === 0 ? "" : `${Math.max(1, Math.round((100 * onPath) / whole))}%`;
   const time = row.is === "folded" ? "" : duration(row.agent.durationMs);
   const text = `${label}${" ".repeat(chart.name - cells(label))}  `;
-  return `${onPath > 0 ? colors.bold(text) : text}${paint(barOf(lives, chart), colors)}  ${share.padStart(4)} ${time.padStart(7)}`.trimEnd();
+  return `${onPath > 0 ? colors.bold(text) : text}${paint(barOf(lives, chart), colors)}${chart.hasNumbers ? `  ${share.padStart(4)} ${time.padStart(7)}` : ""}`.trimEnd();
 }
 
 /** What fills most of each column; the lives of several agents lie over each other. */
@@ -83,8 +86,9 @@ export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart,
   const fill = (glyph: Glyph, begin: number, end: number) => {
     const [first, last] = [(begin - from) / step, (end - from) / step];
     for (let i = Math.max(0, Math.floor(first)); i <= Math.min(columns - 1, Math.floor(last)); i += 1) {
-      // Whatever happened is seen, however short it was.
-      const part = Math.max(1e-3, Math.min(last, i + 1) - Math.max(first, i));
+      const overlap = Math.min(last, i + 1) - Math.max(first, i);
+      // What ends where a column begins is not in it; what has no length is, and whatever happened is seen.
+      const part = overlap > 0 || first === last ? Math.max(LEAST_PART, overlap) : 0;
       weights[i]?.set(glyph, (weights[i]?.get(glyph) ?? 0) + part);
     }
   };
@@ -97,6 +101,8 @@ export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart,
       [...found].reduce<[Glyph, number]>((best, [glyph, part]) => (part * WEIGHT[glyph] > best[1] ? [glyph, part * WEIGHT[glyph]] : best), ["none", 0])[0],
   );
 }
+
+const LEAST_PART = 0.01;
 
 /** Waiting and idling fill only what nothing else does, and failures are not to be missed. */
 const WEIGHT: Readonly<Record<Glyph, number>> = { failed: 1e6, model: 1e3, tool: 1e3, wait: 1, idle: 1e-6, none: 0 };
