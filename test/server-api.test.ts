@@ -112,6 +112,15 @@ describe("every route answers as it is described:", () => {
     expect(answer.status).toBe(404);
   });
 
+  it("a demo is one server beside this one, however often it is asked for, and has none itself", async () => {
+    const start = () => ask("/api/demo", "/api/demo", { method: "POST" });
+    const [one, two] = await Promise.all([start(), start()]);
+    expect(one).toEqual(two);
+    const { address } = one.body as { address: string };
+    expect(await (await fetch(new URL("/api/health", address))).json()).toMatchObject({ demo: true });
+    expect((await fetch(new URL("/api/demo", address), { method: "POST" })).status).toBe(409);
+  });
+
   it("who asks a stream for its headers alone does not stay", async () => {
     const { status, headers } = await server.get("/api/live", { method: "HEAD" });
     expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
@@ -126,6 +135,7 @@ describe("every route answers as it is described:", () => {
       "/api/agents/{uri}/messages",
       "/api/agents/{uri}/spans",
       "/api/agents/{uri}/why",
+      "/api/demo",
       "/api/doctor",
       "/api/health",
     ];

@@ -7,7 +7,7 @@ import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
-import { type Env, importedRoot, userHome } from "./home.ts";
+import { type Env, importedRoot, recordingsRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -29,6 +29,8 @@ export interface RootSeen {
   readonly provider: Provider;
   readonly path: string;
   readonly imported: boolean;
+  /** Ours: what live sources said is kept there. */
+  readonly recorded: boolean;
   readonly exists: boolean;
   /** Those of the provider's folders that are looked at here: one that another root links to is looked at once. */
   readonly folders: readonly string[];
@@ -69,17 +71,19 @@ export async function discover(
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
   const left = new Set(sealed.keys());
-  for (const { provider, root, imported } of rootsOf(env, providers, others)) {
+  for (const { provider, root, imported, recorded } of rootsOf(env, providers, others)) {
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
-    const folders = isFile ? [] : await unseenFolders(root, provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders, seen);
+    const wanted = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
+    const folders = isFile ? [] : await unseenFolders(root, wanted, seen);
+    const streamAt = (path: string) => streamIn({ provider, recorded }, path);
     const other = (path: string, is: OtherEntry) => {
       if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
-      else if (provider.stream(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
+      else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
     const look = (full: string, path: string): Found | null => {
-      const stream = provider.stream(path);
+      const stream = streamAt(path);
       if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
       if (stream === null) return null;
       try {
@@ -102,7 +106,7 @@ export async function discover(
       const key = folderKey(provider.name, join(root, folder));
       if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
     }
-    roots.push({ provider, path: root, imported, exists: existsSync(root), folders, files, bytes });
+    roots.push({ provider, path: root, imported, recorded, exists: existsSync(root), folders, files, bytes });
   }
   // Of those that are gone, the ones that would have been looked at.
   const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
@@ -124,16 +128,21 @@ const isLogAlone = (full: string, path: string, provider: Provider) =>
 
 const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
 
+/** What a file below a root is: the product's own, or a recording of ours. */
+export function streamIn({ provider, recorded }: Pick<RootSeen, "provider" | "recorded">, path: string): Stream | null {
+  return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
+}
+
 /** What a provider may know a path as that the operating system tells of: a change in a database's log is one of the database. */
 export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
 /** One file, if it is there and some provider's. */
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
-  for (const { provider, path: root, imported, folders } of roots) {
+  for (const { provider, path: root, imported, recorded, folders } of roots) {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
-    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? provider.stream(inside) : null;
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded }, inside) : null;
     if (stream === null) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
@@ -147,10 +156,11 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
     const roots = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
-    const imported = importedRoot(env, provider.name);
+    const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
     return [
-      ...[...new Set(roots)].map((root) => ({ provider, root, imported: false })),
-      ...(existsSync(imported) ? [{ provider, root: imported, imported: true }] : []),
+      ...[...new Set(roots)].map((root) => ({ provider, root, imported: false, recorded: false })),
+      ...(existsSync(imported) ? [{ provider, root: imported, imported: true, recorded: false }] : []),
+      ...(provider.recorded !== undefined && existsSync(recordings) ? [{ provider, root: recordings, imported: false, recorded: true }] : []),
     ];
   });
 }

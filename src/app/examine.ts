@@ -16,6 +16,8 @@ export interface Examination {
     readonly path: string;
     /** Copied here by `retinue import`. */
     readonly imported: boolean;
+    /** What live sources said, kept by us. */
+    readonly recorded: boolean;
     readonly exists: boolean;
     readonly files: number;
     readonly bytes: number;

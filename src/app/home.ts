@@ -8,6 +8,9 @@ export const userHome = (env: Env) => env.HOME || homedir();
 /** Where a provider's transcripts from elsewhere are kept; made by the first import. */
 export const importedRoot = (env: Env, provider: string) => join(retinueHome(env), "imported", provider);
 
+/** Where what live sources said about agents of a provider is kept, raw. */
+export const recordingsRoot = (env: Env, provider: string) => join(retinueHome(env), "recordings", provider);
+
 /** Where retinue keeps its own data. */
 export function retinueHome(env: Env): string {
   return env.RETINUE_HOME || join(env.XDG_DATA_HOME || join(userHome(env), ".local", "share"), "retinue");

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
@@ -9,6 +9,7 @@ import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
+import { PROVIDERS } from "../providers/index.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
@@ -16,7 +17,7 @@ import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { Forests } from "./forests.ts";
-import { type Env, retinueHome } from "./home.ts";
+import { type Env, recordingsRoot, retinueHome } from "./home.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
 import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
@@ -121,8 +122,8 @@ export class Library {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Reads what is new on disk and works out what follows from it. */
-  async refresh(): Promise<void> {
+  /** Reads what is new on disk and works out what follows from it. Says which threads were told something. */
+  async refresh(): Promise<ReadonlySet<AgentKey>> {
     const { env, store, providers, roots, crew } = this.#options;
     const look = (much: number) => lookAround({ env, store, providers, roots, much });
     const first = await look(crew === undefined ? Number.POSITIVE_INFINITY : MUCH_BYTES);
@@ -131,8 +132,22 @@ export class Library {
     // What was read together is known by now; whatever was left is read as usual.
     const seen = first.toRead === null ? first : await look(Number.POSITIVE_INFINITY);
     this.#discovery = { roots: seen.roots, problems: seen.problems };
-    await this.#take(seen.files, seen.known);
+    const told = await this.#take(seen.files, seen.known);
     seen.seal();
+    return told;
+  }
+
+  /** Makes the folders in which live sources will be recorded, so that those who follow along can watch them. */
+  expectRecordings(): void {
+    const { env, providers = PROVIDERS } = this.#options;
+    for (const { name, recorded } of providers) {
+      if (recorded === undefined) continue;
+      try {
+        mkdirSync(recordingsRoot(env, name), { recursive: true, mode: 0o700 });
+      } catch {
+        // Where nothing can be written, nothing will be recorded either.
+      }
+    }
   }
 
   /** Looks at single files below these folders only, without a look around. */

@@ -6,7 +6,7 @@ import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
-import { asSource, type Found, type RootSeen } from "./discover.ts";
+import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { saidIn } from "./said.ts";
 import { syncDatabase } from "./sync-database.ts";
 
@@ -139,8 +139,8 @@ function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<s
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
-    const stream = root?.provider.stream(path.slice(state.root.length + 1).replaceAll("\\", "/"));
-    const isTakenBack = stream?.fleeting === true || root?.imported === true || othersOf(stream, state.root).some(isThere);
+    const stream = root === undefined ? undefined : streamIn(root, path.slice(state.root.length + 1).replaceAll("\\", "/"));
+    const isTakenBack = stream?.fleeting === true || root?.imported === true || root?.recorded === true || othersOf(stream, state.root).some(isThere);
     yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }
 }

@@ -231,7 +231,7 @@ function waiting(below: number): StatusVerdict {
   return {
     status: "running",
     statusSource: "inferred",
-    statusReason: `its last answer is finished, but ${words} below it still run in its live process`,
+    statusReason: `its last answer is finished, but ${words} below it still ${below === 1 ? "runs" : "run"} in its live process`,
     activity: `waits for ${words}`,
   };
 }

@@ -12,6 +12,8 @@ export interface Provider {
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
   stream(path: string): Stream | null;
+  /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
+  recorded?(path: string): FileStream | null;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */

@@ -229,6 +229,7 @@ export const Doctor = v.object({
       product: v.string(),
       path: v.string(),
       imported: v.boolean(),
+      recorded: v.boolean(),
       exists: v.boolean(),
       files: count,
       bytes: count,
@@ -250,6 +251,8 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
+
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 
 export const Failed = v.pipe(

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { openDemo } from "../app/demo.ts";
 import { Failure } from "../app/failure.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
@@ -54,6 +55,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
 }
 
+/** The same over recordings that happen again, in a home of their own that is gone afterwards. */
+export async function serveDemo({ env, ...options }: Omit<ServeOptions, "settings" | "isDemo">): Promise<Served> {
+  const { env: stage, settings, close } = openDemo(env);
+  try {
+    const served = await serve({ ...options, env: stage, settings, isDemo: true });
+    const stopped = served.stopped.then(close);
+    return { ...served, stopped, stop: () => served.stop().then(() => stopped) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
 function joined(running: Instance, { port, host }: ServeOptions): Served {
   const differs =
     (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
@@ -81,7 +95,16 @@ async function start(options: ServeOptions): Promise<Served> {
   });
   const hub = new Hub(library, new Journal());
   let port = 0;
-  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk };
+  let stage: Promise<Served> | undefined;
+  const demo = () => {
+    stage ??= serveDemo({ env, talk, host, port: 0 });
+    // One that did not come about may be asked for again.
+    stage.catch(() => {
+      stage = undefined;
+    });
+    return stage;
+  };
+  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk, demo };
   const app = serverApp(context, { host, port: () => port, token });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -100,6 +123,7 @@ async function start(options: ServeOptions): Promise<Served> {
       state.stop.abort();
       hub.journal.wake();
       server.close();
+      await (await stage?.catch(() => undefined))?.stop();
       await watched;
       server.closeAllConnections();
       library.close();

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { examine } from "../../app/examine.ts";
+import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import type { Library } from "../../app/library.ts";
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
@@ -10,7 +11,7 @@ import type { AgentRecord } from "../../core/agent.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery } from "../schemas.ts";
+import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -52,6 +53,10 @@ export function machineRoutes(context: ServerContext): Hono {
       return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
     })
     .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
+      if (context.isDemo) throw new Failure("failed", "this is the demo");
+      return c.json({ address: (await context.demo()).address });
+    })
     .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
       const { child, parent } = c.req.valid("json");
       for (const uri of [child, parent]) checkTarget(uri);

@@ -104,6 +104,12 @@ export class Api {
     return ((await response.json()) as { uri: string }).uri;
   }
 
+  /** Starts the demo beside the server; gives its address. */
+  async demo(): Promise<string> {
+    const response = await this.#send("api/demo", { method: "POST" });
+    return ((await response.json()) as { address: string }).address;
+  }
+
   async unlink(child: string): Promise<void> {
     await this.#send(`api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
   }

@@ -76,6 +76,7 @@ export interface Doctor {
     readonly product: string;
     readonly path: string;
     readonly imported: boolean;
+    readonly recorded: boolean;
     readonly exists: boolean;
     readonly files: number;
     readonly bytes: number;

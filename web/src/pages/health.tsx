@@ -46,8 +46,8 @@ export default function Health() {
                           <tr classList={{ muted: !root.exists }}>
                             <td>
                               {root.product}
-                              <Show when={root.imported}>
-                                <span class="chip">imported</span>
+                              <Show when={root.imported || root.recorded}>
+                                <span class="chip">{root.imported ? "imported" : "recorded"}</span>
                               </Show>
                             </td>
                             <td>

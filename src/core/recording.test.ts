@@ -1,0 +1,40 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readRecorded, recordedLine, recordedNote } from "./recording.ts";
+
+const read = (line: string) => readRecorded(new TextEncoder().encode(line));
+
+describe("a recorded line", () => {
+  it("is one line, and gives back what was said, whatever that was", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "grapheme" }),
+          fc.json(),
+          fc.json().map((text) => `${text}\n`),
+        ),
+        fc.nat(),
+        (said, at) => {
+          const line = recordedLine(said, at);
+          expect(line.indexOf("\n")).toBe(line.length - 1);
+          const back = read(line);
+          if (back !== null && "raw" in back) expect(back).toEqual({ at, raw: JSON.parse(said) });
+          else expect(back).toEqual({ at, text: said });
+        },
+      ),
+    );
+  });
+
+  it("keeps JSON letter by letter", () => {
+    expect(recordedLine('{"a":1.0,"b":"\\u00e9","c":12345678901234567890}', 7)).toBe('{"at":7,"raw":{"a":1.0,"b":"\\u00e9","c":12345678901234567890}}\n');
+    expect(recordedLine('{"a":\n 1}', 7)).toBe('{"at":7,"raw":{"a":  1}}\n');
+  });
+
+  it("may be a note of our own", () => {
+    expect(read(recordedNote({ is: "began", pid: 3 }, 9))).toEqual({ at: 9, note: { is: "began", pid: 3 } });
+  });
+
+  it("of nobody's is none", () => {
+    for (const junk of ["", "null", "[]", '{"at":1}', '{"at":"1","raw":1}', '{"at":1,"raw":', '{"at":1,"note":3}', '{"raw":1}']) expect(read(junk)).toBeNull();
+  });
+});

@@ -1,0 +1,63 @@
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import type { JsonObject } from "../core/json.ts";
+import { recordedLine, recordedNote } from "../core/recording.ts";
+
+const NEWLINE = 10;
+
+/**
+ * Appends what a live source says to a file, line by line, before anybody does anything with it. A crash loses at most the line being written.
+ * Never throws: whoever is being watched must not suffer from a full disk. What could not be kept is told once, and counted.
+ */
+export class Recorder {
+  readonly path: string;
+  readonly #onFailure: (error: Error) => void;
+  #file: number | null = null;
+  /** The last line has no end: the next one must not be written behind it. */
+  #isTorn = false;
+  lost = 0;
+
+  constructor(path: string, onFailure: (error: Error) => void = () => {}) {
+    this.path = path;
+    this.#onFailure = onFailure;
+  }
+
+  /** Something the source said. */
+  line(line: string, at = Date.now()): void {
+    this.#append(recordedLine(line, at));
+  }
+
+  /** Something we know ourselves. */
+  note(note: JsonObject, at = Date.now()): void {
+    this.#append(recordedNote(note, at));
+  }
+
+  close(): void {
+    if (this.#file !== null) closeSync(this.#file);
+    this.#file = null;
+  }
+
+  #append(line: string) {
+    try {
+      this.#file ??= this.#open();
+      const bytes = Buffer.from(this.#isTorn ? `\n${line}` : line);
+      this.#isTorn = true;
+      // A disk that fills up takes part of it.
+      for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
+      this.#isTorn = false;
+    } catch (error) {
+      if (this.lost === 0) this.#onFailure(error as Error);
+      this.lost += 1;
+    }
+  }
+
+  /** Private, as the products keep their own. */
+  #open(): number {
+    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+    const file = openSync(this.path, "a+", 0o600);
+    const { size } = fstatSync(file);
+    const last = Buffer.alloc(1);
+    this.#isTorn = size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
+    return file;
+  }
+}
