@@ -20,7 +20,7 @@ import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
-import { tree } from "./commands/tree.ts";
+import { type TreeOptions, tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
@@ -71,7 +71,8 @@ export function buildProgram(): Command {
     .description("the tree of agents, with own and subtree columns")
     .argument("<uri>", URI)
     .option("--all", "fold nothing")
-    .action((uri: string, options: { all?: boolean }, command: Command) => tree(open(command), uri, options));
+    .option("--timeline", "who worked when, who waited for whom, and what the end had to wait for")
+    .action((uri: string, options: TreeOptions, command: Command) => tree(open(command), uri, options));
   common(program.command("events"))
     .description("what happened, one JSON line an event")
     .argument("<uri>", URI)
