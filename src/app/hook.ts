@@ -88,7 +88,8 @@ async function wake(recording: string, env: Env): Promise<boolean> {
 
 /** Where nobody else sends on what the user wants traced, it is done when a turn is over. */
 const wantsFlush = (payload: string, env: Env) =>
-  env.TRACE_TO_LANGSMITH === "true" && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
+  [env.TRACE_TO_LANGSMITH, env.TRACE_TO_OTLP].some((wish) => wish?.toLowerCase() === "true") &&
+  /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
 
 async function flush(env: Env): Promise<void> {
   const program = process.argv[1];

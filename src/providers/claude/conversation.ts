@@ -1,6 +1,6 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { RecordKey } from "../../core/ids.ts";
-import { asText, asWords } from "../../core/json.ts";
+import { asObject, asText, asWords } from "../../core/json.ts";
 import type { CallUnrecorded } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
@@ -42,7 +42,7 @@ export class Conversation {
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       stands: stand?.stands ?? null,
       certain: stand?.certain ?? true,
-      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name }] : [])),
+      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [])),
       results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
       // Only an answer can be the agent's last word; what it says between tool calls is in the transcript.
       text: said === "" || stand?.stands !== "answered" ? null : said,
@@ -57,6 +57,8 @@ export class Conversation {
           this.#spawns.add(block.id);
           out.add(spawn);
         }
+        const to = block.name === "SendMessage" ? asWords(asObject(block.input)?.to) : null;
+        if (to !== null) out.add({ type: "message-sent", to: LEADS.has(to) ? key.thread(session) : { named: to } });
         const asks = MODEL_TOOLS.get(block.name);
         if (asks !== undefined) this.#asking.set(block.id, asks);
       }
@@ -84,3 +86,9 @@ export class Conversation {
     out.add({ type: "model-call", ...call, chars: writtenChars(row) });
   }
 }
+
+/** What agents of a team call the thread they work for. */
+const LEADS = new Set(["main", "team-lead"]);
+
+/** Waits for an agent in the background; 2.0.60 has a tool of its own for it. */
+const awaits = (tool: string): { readonly awaitsAgents?: true } => (tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {});

@@ -19,6 +19,7 @@ const LIVE = {
 export const codex: Provider = {
   name: NAME,
   product: "Codex",
+  tracedAs: "openai-codex",
   vendor: "openai",
   rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],
