@@ -1,5 +1,5 @@
 import type { AgentRecord } from "./agent.ts";
-import type { Span } from "./span.ts";
+import { AGENTS, type Span } from "./span.ts";
 
 /** An agent's life, as far as it matters for who waited for whom. */
 export interface Life {
@@ -31,6 +31,19 @@ interface Wait {
   readonly from: number;
   /** When the child that was waited for had ended. */
   readonly to: number;
+}
+
+/** Agents in the background may outlive the thread: then all of it has ended when the last of them has. */
+export function withLast(root: string, lives: ReadonlyMap<string, Life | undefined>): (uri: string) => Life | undefined {
+  const own = lives.get(root);
+  if (own === undefined) return (uri) => lives.get(uri);
+  const [last, until] = [...lives].reduce<[string, number]>(
+    (latest, [uri, life]) => (life !== undefined && life.to > latest[1] ? [uri, life.to] : latest),
+    [root, own.to],
+  );
+  const waited: Span = { kind: "wait", from: own.to, to: until, name: AGENTS, callId: null, tokens: 0, outputTokens: 0, end: "done", agents: [last] };
+  const whole = last === root ? own : { ...own, to: until, spans: [...own.spans, waited] };
+  return (uri) => (uri === root ? whole : lives.get(uri));
 }
 
 /**
