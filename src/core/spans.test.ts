@@ -197,6 +197,21 @@ describe("the critical path", () => {
     for (const [i, part] of path.entries()) if (i > 0) expect(part.from).toBe(path[i - 1]?.to);
   });
 
+  it("goes back to where somebody was set to work again, not to the beginning of its life", () => {
+    const work = (from: number, to: number): Span => ({ ...wait(from, to), kind: "model", agents: [] });
+    const path = pathOf({
+      main: { from: 0, to: 100, spans: [wait(10, 20, "helper"), wait(60, 80, "helper")] },
+      helper: { from: 11, to: 79, spans: [work(11, 19), work(61, 79)] },
+    });
+    expect(parts(path)).toEqual([
+      ["main", 0, 11],
+      ["helper", 11, 20],
+      ["main", 20, 61],
+      ["helper", 61, 79],
+      ["main", 79, 100],
+    ]);
+  });
+
   it("ends with the last of all, where the thread itself was done before", () => {
     const lives = new Map([
       ["main", { from: 0, to: 50, spans: [] }],
