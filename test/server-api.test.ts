@@ -65,6 +65,12 @@ describe("every route answers as it is described:", () => {
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?after=00ff-3`, 410],
     ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(NOBODY)}/events`, 404],
     ["/api/agents/{uri}/events/{id}", () => `/api/agents/${uri}/events/nothing`, 404],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${uri}/messages`, 200],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(NOBODY)}/messages`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(NOBODY)}/spans`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
     ["/api/search", () => "/api/search?q=leaf", 200],
@@ -73,6 +79,9 @@ describe("every route answers as it is described:", () => {
     ["/api/stats", () => "/api/stats", 200],
     ["/api/stats", () => "/api/stats?by=model&by=day&since=2020-01-01", 200],
     ["/api/stats", () => "/api/stats?by=colour", 400],
+    ["/api/stats/threads", () => "/api/stats/threads?by=type&key=general-purpose", 200],
+    ["/api/stats/threads", () => "/api/stats/threads?by=model&since=2020-01-01&limit=1", 200],
+    ["/api/stats/threads", () => "/api/stats/threads", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
     ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
@@ -88,6 +97,22 @@ describe("every route answers as it is described:", () => {
     [JSON.stringify({ child: "x".repeat(100_000), parent: "y" }), 413],
   ])("POST /api/links, %#", async (body, status) => {
     expect((await ask("/api/links", "/api/links", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    [JSON.stringify({ path: "/nowhere/x.jsonl" }), 200],
+    ["no JSON", 200],
+    ["x".repeat(100_000), 413],
+  ])("POST /api/hooks, %#", async (body, status) => {
+    expect((await ask("/api/hooks", "/api/hooks", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    ["/v1/traces", "{}", 200],
+    ["/v1/logs", JSON.stringify({ resourceLogs: [{}] }), 200],
+    ["/v1/logs", "{", 400],
+  ])("POST %s, %#", async (route, body, status) => {
+    expect((await ask(route, route, post(body))).status).toBe(status);
   });
 
   it("a link cannot make a circle", async () => {
@@ -123,6 +148,8 @@ describe("every route answers as it is described:", () => {
       "/api/agents/{uri}",
       "/api/agents/{uri}/events",
       "/api/agents/{uri}/events/{id}",
+      "/api/agents/{uri}/messages",
+      "/api/agents/{uri}/spans",
       "/api/agents/{uri}/why",
       "/api/demo",
       "/api/doctor",
@@ -130,12 +157,16 @@ describe("every route answers as it is described:", () => {
     ];
     expect(Object.keys(document.paths).sort()).toEqual([
       ...routes,
+      "/api/hooks",
       "/api/links",
       "/api/links/{child}",
       "/api/live",
       "/api/search",
       "/api/stats",
+      "/api/stats/threads",
       "/api/threads",
+      "/v1/logs",
+      "/v1/traces",
     ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });

@@ -49,12 +49,16 @@ export interface GatheredAgent {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
   readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: readonly ObservationOf<"record">[];
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
   readonly pending: readonly PendingCall[];
   readonly messages: number;
+  /** What it wrote to other agents. */
+  readonly mail: readonly ObservationOf<"message-sent">[];
   readonly toolCalls: number;
   readonly toolErrors: number;
   readonly answer: string | null;
@@ -95,6 +99,7 @@ export function gatherAgents(
       case "model-call":
       case "call-unrecorded":
       case "total-stated":
+      case "message-sent":
         file(fact.speaker, fact);
         break;
       case "spawn-called":
@@ -165,6 +170,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
           ]),
     ],
     records: records.length,
+    steps: records,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
     own:
@@ -173,6 +179,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
         : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
+    mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),
@@ -182,11 +189,11 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = [...Map.groupBy(rows, (row) => row.response).values()];
-  return responses.flatMap((list, i) => {
+  const responses = [...Map.groupBy(rows, responseIn(rows))];
+  return responses.flatMap(([response, list], i) => {
     const [first] = list;
     if (first === undefined) return [];
-    const next = responses[i + 1]?.[0];
+    const next = responses[i + 1]?.[1][0];
     const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
@@ -197,8 +204,14 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
     const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-    return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
+    return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
+}
+
+/** A witness that knows only the request speaks of the response that another one names with it. */
+function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+  const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
+  return ({ response }) => answers.get(response) ?? response;
 }
 
 /**

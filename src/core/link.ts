@@ -33,6 +33,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly verdict: StatusVerdict;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** What its living process waits for, in the product's own word, such as a permission. */
+  readonly processWaitsFor: string | null;
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
@@ -75,7 +77,7 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const ownership = decideOwnership(all);
-  const facts = withoutRefused(all.filter(ownership.isOriginal));
+  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
   const gathered = gatherAgents(facts, ownership.ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
@@ -114,12 +116,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
     const statements = said.get(key) ?? [];
+    const process = processes(threadOf(key));
     const verdict = decideStatus({
       own: withoutDoubt(info, children.map(infoOf)),
       statements,
-      process: processes(threadOf(key)),
+      process,
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
-      doing: doing(info, processes(threadOf(key)), children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
+      doing: doing(info, process, children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
       missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
       now: options.now,
       staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
@@ -136,6 +139,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       spawnCall: parentage.spawnCall(key),
       verdict,
       statements,
+      processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
@@ -162,6 +166,14 @@ function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
   const refused = new Set(facts.flatMap((f) => (f.type === "file-refused" ? [f.agent] : [])));
   for (const f of facts) if (f.type === "record") refused.delete(f.speaker);
   return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
+}
+
+/** What a live source told of a record that the product itself wrote down: said twice, and counted once. */
+function withoutEchoes(facts: readonly Observation[]): readonly Observation[] {
+  const tells = (f: Observation) => f.type === "record" || f.type === "model-call";
+  if (!facts.some((f) => f.live)) return facts;
+  const written = new Set(facts.flatMap((f) => (tells(f) && !f.live ? f.keys.slice(0, 1) : [])));
+  return facts.filter((f) => !(f.live && tells(f) && f.keys.slice(0, 1).some((key) => written.has(key))));
 }
 
 function emptyAgent(key: AgentKey): GatheredAgent {

@@ -14,6 +14,8 @@ interface Seen {
   readonly keys: readonly RecordKey[];
   /** Position in its source; orders what the clock does not. */
   readonly order: number;
+  /** Told by a live source: where the product itself wrote the same record down, that one counts. */
+  readonly live?: true;
 }
 
 /** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
@@ -39,6 +41,7 @@ export type Fact =
   | ParentNamed
   | Answers
   | Lifecycle
+  | MessageSent
   | ProcessSeen;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
@@ -102,9 +105,8 @@ export interface RecordRead {
   readonly stands: Stand | null;
   /** False where the product leaves open whether an answer was finished. */
   readonly certain: boolean;
-  /** `waitsFor`: what has to come before the tool begins, such as a permission. */
-  readonly calls: readonly { readonly call: CallKey; readonly name: string; readonly waitsFor?: string }[];
-  readonly results: readonly { readonly call: CallKey; readonly isError: boolean }[];
+  readonly calls: readonly ToolCalled[];
+  readonly results: readonly ToolAnswered[];
   /** What the agent said in it, where it is an answer. */
   readonly text: string | null;
   /** True for what a person would call a message; false for bookkeeping. */
@@ -113,12 +115,32 @@ export interface RecordRead {
   readonly turn?: string;
 }
 
+export interface ToolCalled {
+  readonly call: CallKey;
+  readonly name: string;
+  /** When, where it was not when the record was written. */
+  readonly at?: number;
+  /** What has to come before the tool begins, such as a permission. */
+  readonly waitsFor?: string;
+  /** All it does is wait for agents that were made before. */
+  readonly awaitsAgents?: true;
+}
+
+export interface ToolAnswered {
+  readonly call: CallKey;
+  readonly isError: boolean;
+  /** When, where it was not when the record was written. */
+  readonly at?: number;
+}
+
 export interface ModelCalled {
   readonly type: "model-call";
   /** Equal for every row a response is spread over. */
   readonly response: RecordKey;
   /** What the rows of the response are keyed by, where they do not name it themselves. */
   readonly rows?: RecordKey;
+  /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
+  readonly request?: RecordKey;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
@@ -242,6 +264,13 @@ export interface Lifecycle {
   readonly yields?: true;
 }
 
+/** The speaker wrote to another agent of its tree, which was there already. */
+export interface MessageSent {
+  readonly type: "message-sent";
+  /** Where its key is not known: as it is called among them, by its id, its name or its path. */
+  readonly to: AgentKey | { readonly named: string };
+}
+
 /** The product says which operating-system process runs a thread. */
 export interface ProcessSeen {
   readonly type: "process-seen";
@@ -329,6 +358,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-unrecorded":
     case "total-stated":
     case "file-refused":
+    case "message-sent":
       return [];
     default:
       return o satisfies never;

@@ -10,6 +10,9 @@ import { TipLayer } from "./view/tip.tsx";
 const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
+const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
+const Graph = lazy(() => import("./pages/graph.tsx"));
+const Stats = lazy(() => import("./pages/stats.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
@@ -24,6 +27,7 @@ export function App() {
       hideToast();
     },
     T: () => go("threads"),
+    S: () => go("stats"),
     H: () => go("health"),
   });
   createEffect(() => {
@@ -40,6 +44,9 @@ export function App() {
         <nav aria-label="Pages">
           <a href="#/" aria-current={route().page === "threads" ? "page" : undefined}>
             Threads
+          </a>
+          <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
+            Stats
           </a>
           <a href="#/health" aria-current={route().page === "health" ? "page" : undefined}>
             Health
@@ -92,6 +99,15 @@ export function App() {
             </Match>
             <Match when={route().page === "log"}>
               <Log uri={uri()} />
+            </Match>
+            <Match when={route().page === "waterfall"}>
+              <Waterfall uri={uri()} />
+            </Match>
+            <Match when={route().page === "graph"}>
+              <Graph uri={uri()} />
+            </Match>
+            <Match when={route().page === "stats"}>
+              <Stats />
             </Match>
             <Match when={route().page === "health"}>
               <Health />

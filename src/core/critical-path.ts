@@ -1,0 +1,101 @@
+import type { AgentRecord } from "./agent.ts";
+import { AGENTS, type Span } from "./span.ts";
+
+/** An agent's life, as far as it matters for who waited for whom. */
+export interface Life {
+  /** Epoch milliseconds. */
+  readonly from: number;
+  /** Now, for one that goes on. */
+  readonly to: number;
+  readonly spans: readonly Span[];
+}
+
+/** Undefined for one that never began. */
+export function lifeOf({ startedAt, endedAt, lastActivityAt, status }: AgentRecord, spans: readonly Span[], now: number): Life | undefined {
+  if (startedAt === null) return undefined;
+  const from = Date.parse(startedAt);
+  const to = status === "running" ? now : Date.parse(endedAt ?? lastActivityAt ?? startedAt);
+  return { from, to: Math.max(from, to), spans };
+}
+
+/** For so long the whole could not go on without this agent. */
+export interface CriticalPart {
+  readonly uri: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Wait {
+  readonly uri: string;
+  readonly since: number;
+  /** When the child began what was waited for, and when it had ended. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Agents in the background may outlive the thread: then all of it has ended when the last of them has. */
+export function withLast(root: string, lives: ReadonlyMap<string, Life | undefined>): (uri: string) => Life | undefined {
+  const own = lives.get(root);
+  if (own === undefined) return (uri) => lives.get(uri);
+  const [last, until] = [...lives].reduce<[string, number]>(
+    (latest, [uri, life]) => (life !== undefined && life.to > latest[1] ? [uri, life.to] : latest),
+    [root, own.to],
+  );
+  const waited: Span = { kind: "wait", from: own.to, to: until, name: AGENTS, callId: null, tokens: 0, outputTokens: 0, end: "done", agents: [last] };
+  const whole = last === root ? own : { ...own, to: until, spans: [...own.spans, waited] };
+  return (uri) => (uri === root ? whole : lives.get(uri));
+}
+
+/**
+ * What the end had to wait for, oldest first: from the end of an agent back to the child that it really waited for, from that child's
+ * beginning on with its parent, and so on. Whoever wants the whole to be faster has to make one of these faster.
+ */
+export function criticalPath(root: string, livesAs: (uri: string) => Life | undefined): CriticalPart[] {
+  const parts: CriticalPart[] = [];
+  const waiting = new Map<string, readonly Wait[]>();
+  const waitsOf = (uri: string, life: Life) => {
+    const known = waiting.get(uri) ?? waitsIn(life, livesAs);
+    waiting.set(uri, known);
+    return known;
+  };
+  const whole = livesAs(root);
+  const stack = whole === undefined ? [] : [{ uri: root, since: whole.from, until: whole.to }];
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    const { uri, since, until } = at;
+    const life = livesAs(uri) as Life;
+    // Records may contradict each other: nobody waits for itself, nor for whoever waits for it.
+    const isAbove = (one: string) => one === uri || stack.some((frame) => frame.uri === one);
+    const wait = waitsOf(uri, life).find((one) => one.to <= until && one.to > Math.max(since, one.since) && one.from < one.to && !isAbove(one.uri));
+    const from = wait === undefined ? Math.min(since, until) : wait.to;
+    if (until > from) parts.push({ uri, from, to: until });
+    if (wait === undefined) continue;
+    stack.push({ uri, since, until: wait.from }, { uri: wait.uri, since: wait.from, until: wait.to });
+  }
+  return parts.reverse();
+}
+
+/** When the work began that was waited for: one that had been done by then, and was set to work again, began anew. */
+function begunBy({ from, spans }: Life, since: number): number {
+  const isAtWork = spans.some((span) => span.from <= since && (span.to ?? Number.POSITIVE_INFINITY) > since);
+  return from >= since || isAtWork ? from : (spans.find((span) => span.from > since)?.from ?? from);
+}
+
+/** The latest first. */
+function waitsIn(life: Life, livesAs: (uri: string) => Life | undefined): Wait[] {
+  const waits = life.spans.flatMap((span) =>
+    span.kind !== "wait"
+      ? []
+      : span.agents.flatMap((uri) => {
+          const child = livesAs(uri);
+          return child === undefined ? [] : [{ uri, since: span.from, from: begunBy(child, span.from), to: Math.min(child.to, span.to ?? life.to) }];
+        }),
+  );
+  return waits.sort((a, b) => b.to - a.to || a.from - b.from || (a.uri < b.uri ? -1 : 1));
+}
+
+/** How long each agent is on the path. */
+export function sharesOf(path: readonly CriticalPart[]): ReadonlyMap<string, number> {
+  const shares = new Map<string, number>();
+  for (const { uri, from, to } of path) shares.set(uri, (shares.get(uri) ?? 0) + to - from);
+  return shares;
+}
