@@ -116,7 +116,7 @@ async function start(options: ServeOptions): Promise<Served> {
   }
   const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
   const watched = watch(library, hub, tracer, state, talk);
-  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
+  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token, traces: tracer?.formats ?? [] };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {

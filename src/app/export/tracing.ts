@@ -153,6 +153,11 @@ export class Tracer {
     for (const { name } of destinations) watched.outbox.open(name, null);
   }
 
+  /** Which services it sends to. */
+  get formats(): readonly string[] {
+    return [...new Set(this.#destinations.map(({ format }) => format))];
+  }
+
   /** Something happened in these threads; in none by name: only time has passed. */
   changed(threads: ReadonlySet<AgentKey>): void {
     this.#isAsked = true;
