@@ -173,6 +173,8 @@ export interface Parser {
 export interface Findings {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
+  /** For lines that tell how something stands by now: what earlier lines of the file said under these names (`FindingsOf.row`) is taken back. */
+  readonly replaces?: readonly string[];
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

@@ -205,6 +205,7 @@ export class Transcript implements Parser {
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
+        out.planned(block.input);
         const spawn = spawnCalled(block, row, session);
         if (spawn !== null) {
           this.#spawns.add(block.id);
