@@ -1,4 +1,5 @@
 import type { EventDraft } from "./event.ts";
+import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 
@@ -14,6 +15,8 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
+  /** How to follow a server of the product; left out where there is none. */
+  readonly relay?: Relay;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -44,6 +47,45 @@ export interface Entry {
   readonly at: number | null;
   /** What it says, to recognise it by. */
   readonly preview: string;
+}
+
+/** A server that tells what happens as it happens. The provider says what to ask and what to keep; asking and keeping is done elsewhere. */
+export interface Relay {
+  /** Where a server is as a rule, for help. */
+  readonly address: string;
+  /** The path, below its address, at which it streams all that happens. */
+  readonly stream: string;
+  /** It says something at least this often, whatever happens: where it does not, the connection is dead. */
+  readonly silenceMs: number;
+  /** The variable that holds its password, for help. */
+  readonly secret: string;
+  /** The header that lets us in; null where there is no secret. */
+  authorization(env: Readonly<Record<string, string | undefined>>, given: Credentials | null): string | null;
+  /** For one server, from now on. */
+  follow(): Follower;
+}
+
+export interface Credentials {
+  readonly user: string | null;
+  readonly password: string;
+}
+
+/** Knows what was heard of a server and what may have been missed. */
+export interface Follower {
+  /** A frame of the stream; the name of the recording that it belongs to, null where it is not worth keeping. */
+  heard(frame: unknown): string | null;
+  /** Asks for whatever may have been missed; after a gap for all that may have gone on in it. Returns whether everything was answered. */
+  catchUp(gap: boolean): Generator<Step, boolean, Answered | null>;
+}
+
+/** Something to ask the server, or an answer worth keeping, and the recording that it belongs to. */
+export type Step = { readonly ask: string } | { readonly keep: JsonObject; readonly in: string };
+
+/** What the server answered, if it did; `asked` is when. */
+export interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+  readonly asked: number;
 }
 
 /** What `retinue import` takes in. */

@@ -32,8 +32,15 @@ export class Fold {
       const one = asObject(item);
       const [id, session] = [asWords(one?.id), asWords(one?.session)];
       if (one === null || id === null || session === null) continue;
-      const parts = asList(one.parts).map(asObject).filter((part) => part !== null);
-      this.#messages.set(id, { session, order: asCount(one.order), info: asObject(one.info), parts: new Map(parts.map((part) => [asText(part.id) ?? "", part])) });
+      const parts = asList(one.parts)
+        .map(asObject)
+        .filter((part) => part !== null);
+      this.#messages.set(id, {
+        session,
+        order: asCount(one.order),
+        info: asObject(one.info),
+        parts: new Map(parts.map((part) => [asText(part.id) ?? "", part])),
+      });
     }
     for (const id of asList(json?.over)) this.#over.add(String(id));
     for (const id of asList(json?.removed)) this.#removed.add(String(id));
@@ -77,6 +84,14 @@ export class Fold {
     remember(this.#removed, id);
     this.#messages.delete(id);
     for (const { parts } of this.#messages.values()) parts.delete(id);
+  }
+
+  /** Whether anything in a session is left unfinished, as far as it is known: something that is still written, or a question without an answer. */
+  isOpen(session: string): boolean {
+    const own = [...this.#messages.values()].filter((message) => message.session === session && message.info !== null);
+    const created = ({ info }: FoldedMessage) => asNumber(asObject(info?.time)?.created) ?? 0;
+    const last = own.reduce<FoldedMessage | null>((newest, one) => (newest === null || created(one) >= created(newest) ? one : newest), null);
+    return last === null || last.info?.role === "user" || own.some((message) => !isOver(message));
   }
 
   #at(id: string, session: string, order: number): FoldedMessage {

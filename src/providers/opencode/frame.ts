@@ -10,7 +10,12 @@ export type Said =
   | { readonly is: "message-removed"; readonly session: string; readonly id: string }
   | { readonly is: "part"; readonly session: string; readonly message: string; readonly id: string; readonly part: JsonObject }
   | { readonly is: "part-removed"; readonly session: string; readonly message: string; readonly id: string }
-  | { readonly is: "status"; readonly session: string; readonly status: JsonObject; /** When it was asked for; null where the server said so by itself. */ readonly asked: number | null }
+  | {
+      readonly is: "status";
+      readonly session: string;
+      readonly status: JsonObject /** When it was asked for; null where the server said so by itself. */;
+      readonly asked: number | null;
+    }
   | { readonly is: "asks"; readonly session: string; readonly request: Request }
   | { readonly is: "answered"; readonly session: string; readonly request: string }
   | { readonly is: "asking"; readonly session: string; readonly requests: readonly Request[]; readonly what: Request["for"]; readonly asked: number };
@@ -110,7 +115,9 @@ function fromAnswer(what: string, json: JsonObject): Said | null {
     case ANSWERS.message: {
       const info = asObject(body?.info);
       const id = asWords(info?.id);
-      const parts = asList(body?.parts).map(asObject).filter((part) => part !== null);
+      const parts = asList(body?.parts)
+        .map(asObject)
+        .filter((part) => part !== null);
       return info === null || id === null ? null : { is: "whole-message", session, id, info, parts };
     }
     case ANSWERS.status:

@@ -3,6 +3,7 @@ import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portable } from "./portable.ts";
 import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
+import { relay } from "./relay.ts";
 import { ServerEvents } from "./stream.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
@@ -46,6 +47,7 @@ export const opencode: Provider = {
     return document === undefined ? null : { shape: "document", open: document[1] };
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : null),
+  relay,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),
   portable,

@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { threadKey } from "../../core/ids.ts";
-import { asCount, asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asCount, asList, asNumber, asObject, asText, asWords, decodeText, type JsonObject } from "../../core/json.ts";
 import { UNASSIGNED_RULE } from "../../core/parents.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
@@ -14,7 +14,7 @@ import { readSession } from "./session.ts";
 import { type Message, messageOf, partOf, sessionOf } from "./shapes.ts";
 
 /** By far the most frames: words as they are written. They are told once more as a whole. */
-const DELTA = Buffer.from('"message.part.delta"');
+const DELTA = '"message.part.delta"';
 const HEAD = 1_000;
 
 interface Waiting {
@@ -32,6 +32,8 @@ export class ServerEvents implements Parser {
   readonly #fold: Fold;
   readonly #sessions = new Map<string, JsonObject>();
   readonly #waiting = new Map<string, Waiting>();
+  /** Sessions in which nothing runs, though something is unfinished. */
+  readonly #ended: Set<string>;
   /** When each session was last heard of. */
   readonly #heard = new Map<string, number>();
 
@@ -39,13 +41,15 @@ export class ServerEvents implements Parser {
     this.#file = file;
     const json = asObject(saved);
     this.#fold = new Fold(json?.fold);
+    this.#ended = new Set(asList(json?.ended).map(String));
     for (const item of asList(json?.sessions)) this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
     for (const item of asList(json?.waiting)) this.#waiting.set((item as Waiting).request.id, item as Waiting);
     for (const [session, at] of Object.entries(asObject(json?.heard) ?? {})) this.#heard.set(session, asCount(at));
   }
 
   save(): unknown {
-    return { fold: this.#fold.save(), sessions: [...this.#sessions.values()], waiting: [...this.#waiting.values()], heard: Object.fromEntries(this.#heard) };
+    const [sessions, waiting, ended] = [[...this.#sessions.values()], [...this.#waiting.values()], [...this.#ended]];
+    return { fold: this.#fold.save(), sessions, waiting, ended, heard: Object.fromEntries(this.#heard) };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -100,7 +104,7 @@ export class ServerEvents implements Parser {
       case "session":
         return this.#session(rows, said.session, said.info);
       case "session-unknown":
-        return this.#unassigned(rows, said.session);
+        return this.#unassigned(rows, said.session, at);
       case "deleted":
         this.#settle(rows, said.session);
         return this.#stopped(rows, said.session, at, "its session was deleted");
@@ -132,7 +136,9 @@ export class ServerEvents implements Parser {
     // Updates leave out what never changes.
     const merged = updated(info) >= updated(known) ? { ...known, ...info } : { ...info, ...known };
     const { title, version, parentID, directory, agent, permission, time } = merged;
-    const slim = Object.fromEntries(Object.entries({ id, title, version, parentID, directory, agent, permission, time }).filter(([, value]) => value !== undefined));
+    const slim = Object.fromEntries(
+      Object.entries({ id, title, version, parentID, directory, agent, permission, time }).filter(([, value]) => value !== undefined),
+    );
     this.#sessions.set(id, slim);
     const session = sessionOf(slim);
     rows.drop(`unassigned ${id}`);
@@ -140,9 +146,9 @@ export class ServerEvents implements Parser {
     readSession(rows.of(id, { at: session.created, speaker: key.session(id), keys: [] }), session, this.#file, null);
   }
 
-  /** Neither the stream nor the server can tell what it is. */
-  #unassigned(rows: Rows, id: string) {
-    if (this.#sessions.has(id)) return;
+  /** Neither the stream nor the server can tell what it is. One that was known before is gone. */
+  #unassigned(rows: Rows, id: string, at: number) {
+    if (this.#sessions.has(id)) return this.#stopped(rows, id, at, "its server knows it no more");
     const agent = key.session(id);
     const parent = threadKey("unassigned", key.NAME);
     const out = rows.of(`unassigned ${id}`, { at: null, speaker: agent, keys: [] });
@@ -155,6 +161,7 @@ export class ServerEvents implements Parser {
     const message = folded == null ? null : asMessage(id, folded);
     if (folded == null || message === null) return;
     for (const part of folded.parts.keys()) rows.drop(part);
+    if (this.#ended.has(folded.session) && !this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
     readMessage(rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }), message);
   }
 
@@ -177,6 +184,7 @@ export class ServerEvents implements Parser {
     // While the answer was on its way the session went on.
     if (asked !== null && (this.#heard.get(session) ?? 0) >= asked) return;
     rows.drop(`state ${session}`);
+    this.#ended.delete(session);
     if (status.type === "idle") {
       this.#settle(rows, session);
       return this.#stopped(rows, session, asked ?? at, "its server says that nothing runs in it");
@@ -187,8 +195,11 @@ export class ServerEvents implements Parser {
     rows.of(`state ${session}`, { at, speaker: key.session(session), keys: [] }).add({ type: "waits", agent: key.session(session), for: null, says });
   }
 
-  /** Ends what was left unfinished; where its own last message tells how it ended, that counts. */
+  /** Ends what was left unfinished. What its own last message tells of its end, then or later, counts more. */
   #stopped(rows: Rows, session: string, at: number, says: string) {
+    rows.drop(`state ${session}`);
+    if (!this.#fold.isOpen(session)) return;
+    this.#ended.add(session);
     const out = rows.of(`state ${session}`, { at, speaker: key.session(session), keys: [] });
     out.add({ type: "lifecycle", of: key.session(session), state: "shutdown", source: "child_rollout", says, result: null, yields: true });
   }
@@ -247,7 +258,8 @@ class Rows implements Findings {
   }
 }
 
-const isDelta = (record: Uint8Array) => Buffer.from(record.buffer, record.byteOffset, Math.min(record.byteLength, HEAD)).includes(DELTA);
+const isDelta = (record: Uint8Array) => decodeText(record.subarray(0, HEAD)).text.includes(DELTA);
 
 /** In a recording the same error is told by many lines. */
-const named = (message: Message, drafts: readonly EventDraft[]) => drafts.map((draft) => (draft.name === "error" ? { ...draft, name: `${message.id} error` } : draft));
+const named = (message: Message, drafts: readonly EventDraft[]) =>
+  drafts.map((draft) => (draft.name === "error" ? { ...draft, name: `${message.id} error` } : draft));

@@ -1,0 +1,275 @@
+import { join } from "node:path";
+import { parseJson } from "../core/json.ts";
+import type { Credentials, Follower, Provider, Step } from "../core/provider.ts";
+import { PROVIDERS } from "../providers/index.ts";
+import { ask, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
+import { Recorder } from "../transports/recorder.ts";
+import { Failure } from "./failure.ts";
+import { type Env, recordingsRoot } from "./home.ts";
+
+export type RelayState = "connecting" | "following" | "waiting" | "refused" | "stopped";
+
+/** How a relay stands, for people. */
+export interface RelayView {
+  readonly id: string;
+  readonly provider: string;
+  readonly url: string;
+  readonly state: RelayState;
+  /** Since it stands so. */
+  readonly since: string;
+  /** What went wrong last; null where nothing did. */
+  readonly error: string | null;
+  readonly frames: number;
+  readonly sessions: number;
+  readonly lastFrameAt: string | null;
+}
+
+export interface RelayOptions {
+  readonly env: Env;
+  readonly provider: Provider;
+  readonly url: URL;
+  readonly credentials: Credentials | null;
+  /** Told whenever it stands otherwise than before. */
+  readonly onChange?: (view: RelayView) => void;
+  /** How long to wait between attempts, where it is not the usual time. */
+  readonly pace?: Partial<typeof PACE>;
+}
+
+const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000 };
+/** A connection that held this long was a good one. */
+const STEADY_MS = 5_000;
+const OPEN_FILES = 64;
+
+/** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
+export class ServerRelay {
+  readonly #options: RelayOptions;
+  readonly #pace: typeof PACE;
+  readonly #server: Server;
+  readonly #follower: Follower;
+  readonly #recorders: Recorders;
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+  #state: RelayState = "connecting";
+  #since = Date.now();
+  #error: string | null = null;
+  #frames = 0;
+  #lastFrameAt: number | null = null;
+
+  constructor(options: RelayOptions) {
+    const { env, provider, url, credentials } = options;
+    const { relay } = provider;
+    if (relay === undefined) throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [`write one of: ${relayedNames().join(", ")}`]);
+    this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
+    this.#server = { url, authorization: relay.authorization(env, credentials) };
+    this.#follower = relay.follow();
+    const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
+    this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
+      this.#turn(this.#state, `cannot keep what it says: ${error.message}`),
+    );
+    this.#done = this.#run(relay.stream, relay.silenceMs);
+  }
+
+  get view(): RelayView {
+    const { provider, url } = this.#options;
+    return {
+      id: relayId(provider.name, url),
+      provider: provider.name,
+      url: url.href,
+      state: this.#state,
+      since: new Date(this.#since).toISOString(),
+      error: this.#error,
+      frames: this.#frames,
+      sessions: this.#recorders.names,
+      lastFrameAt: this.#lastFrameAt === null ? null : new Date(this.#lastFrameAt).toISOString(),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  #turn(state: RelayState, error: string | null) {
+    if (state !== this.#state) this.#since = Date.now();
+    else if (error === this.#error) return;
+    this.#state = state;
+    this.#error = error;
+    this.#options.onChange?.(this.view);
+  }
+
+  async #run(path: string, silenceMs: number): Promise<void> {
+    const { signal } = this.#stop;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const began = Date.now();
+      const error = await this.#connection(path, silenceMs);
+      if (Date.now() - began > STEADY_MS) failures = 0;
+      if (signal.aborted) break;
+      const isRefused = error instanceof Refused && (error.status === 401 || error.status === 403);
+      this.#turn(isRefused ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
+      await this.#rest(this.#backOff(failures), signal);
+    }
+    this.#recorders.close();
+    this.#turn("stopped", null);
+  }
+
+  /** Twice as long each time, and never quite: many who wait for one server must not come all at once. */
+  #backOff(failures: number): number {
+    return Math.min(this.#pace.longestMs, this.#pace.firstMs * 2 ** Math.min(failures, 20)) * (0.5 + Math.random() / 2);
+  }
+
+  /** One connection from its beginning to its end; what broke it, if anything did. */
+  async #connection(path: string, silenceMs: number): Promise<Error | null> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#stop.signal, over.signal]);
+    let catchingUp: Promise<void> = Promise.resolve();
+    const onOpen = () => {
+      this.#turn("following", null);
+      catchingUp = this.#keepUp(signal);
+    };
+    try {
+      for await (const frames of readEventStream(this.#server, path, { signal: this.#stop.signal, silenceMs, onOpen }))
+        for (const frame of frames) this.#take(frame);
+      return null;
+    } catch (error) {
+      return error as Error;
+    } finally {
+      over.abort();
+      await catchingUp;
+    }
+  }
+
+  /** First it is kept, then anything else. */
+  #take(frame: string) {
+    const at = Date.now();
+    const json = parseJson(frame);
+    const name = this.#follower.heard(json?.value ?? null);
+    this.#frames += 1;
+    this.#lastFrameAt = at;
+    if (name !== null) this.#recorders.of(name).line(frame, at);
+  }
+
+  /** After every connect what was missed is asked for, until it is answered; then now and then, since some streams go on and tell nothing. */
+  async #keepUp(signal: AbortSignal): Promise<void> {
+    let gap = true;
+    for (let failures = 0; !signal.aborted; ) {
+      const complete = await this.#catchUp(gap, signal);
+      if (complete) gap = false;
+      failures = complete ? 0 : failures + 1;
+      await this.#rest(complete ? this.#pace.catchUpMs : this.#backOff(failures), signal);
+    }
+  }
+
+  async #catchUp(gap: boolean, signal: AbortSignal): Promise<boolean> {
+    const steps = this.#follower.catchUp(gap);
+    let step = steps.next(null);
+    while (step.done !== true) {
+      if (signal.aborted) return false;
+      step = steps.next(await this.#follow(step.value, signal));
+    }
+    return step.value;
+  }
+
+  async #follow(step: Step, signal: AbortSignal) {
+    if ("ask" in step) {
+      const asked = Date.now();
+      const answer = await ask(this.#server, step.ask, signal);
+      return answer === null ? null : { ...answer, asked };
+    }
+    this.#recorders.of(step.in).line(JSON.stringify(step.keep));
+    return null;
+  }
+
+  #rest(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal.addEventListener("abort", done);
+    });
+  }
+}
+
+/** A recording a name; only so many are open at once. */
+class Recorders {
+  readonly #folder: string;
+  readonly #onFailure: (error: Error) => void;
+  readonly #open = new Map<string, Recorder>();
+  readonly #seen = new Set<string>();
+
+  constructor(folder: string, onFailure: (error: Error) => void) {
+    this.#folder = folder;
+    this.#onFailure = onFailure;
+  }
+
+  get names(): number {
+    return this.#seen.size;
+  }
+
+  of(name: string): Recorder {
+    const recorder = this.#open.get(name) ?? new Recorder(join(this.#folder, `${name}.jsonl`), this.#onFailure);
+    // The last one used stands last.
+    this.#open.delete(name);
+    this.#open.set(name, recorder);
+    this.#seen.add(name);
+    for (const [oldest, { close }] of this.#open) {
+      if (this.#open.size <= OPEN_FILES) break;
+      close.call(this.#open.get(oldest));
+      this.#open.delete(oldest);
+    }
+    return recorder;
+  }
+
+  close(): void {
+    for (const recorder of this.#open.values()) recorder.close();
+    this.#open.clear();
+  }
+}
+
+const slugOf = (url: URL) =>
+  `${url.hostname}_${url.port || (url.protocol === "https:" ? "443" : "80")}${url.pathname}`.replace(/[^\w.-]+/g, "_").replace(/_$/, "");
+
+/** Without the words "fetch failed", which say nothing. */
+function wordsOf(error: Error): string {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  return cause.message || (cause as NodeJS.ErrnoException).code || "the connection broke";
+}
+
+export const relayedNames = () => PROVIDERS.filter(({ relay }) => relay !== undefined).map(({ name }) => name);
+
+export function relayedProvider(name: string): Provider {
+  const provider = PROVIDERS.find((one) => one.name === name);
+  if (provider?.relay === undefined)
+    throw new Failure("usage", `servers of ${JSON.stringify(name)} cannot be followed`, [`write one of: ${relayedNames().join(", ")}`]);
+  return provider;
+}
+
+/** The same for the same server, whoever asks. */
+export const relayId = (provider: string, url: URL) => `${provider}-${slugOf(url)}`;
+
+/** An address as people write it. A password in it is taken out, so that nobody shows or keeps it. */
+export function serverAddress(words: string): { readonly url: URL; readonly credentials: Credentials | null } {
+  const text = words.trim();
+  const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  if (url === null || text === "" || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
+    throw new Failure("usage", "that is not the address of a server", ["write it as http://127.0.0.1:4096"]);
+  const credentials = url.password === "" ? null : { user: decoded(url.username) || null, password: decoded(url.password) };
+  url.username = "";
+  url.password = "";
+  url.search = "";
+  url.hash = "";
+  return { url, credentials };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A lone percent sign stands for itself.
+    return text;
+  }
+}
