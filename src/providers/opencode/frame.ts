@@ -38,6 +38,8 @@ export interface Answer {
 
 export const ANSWERS = { session: "session", message: "message", status: "status", permission: "permission", question: "question" } as const;
 
+export const isAnswer = (raw: unknown) => asText(asObject(raw)?.answered) !== null;
+
 /** Null for what is no news of a session: heartbeats, plugins, words letter by letter. */
 export function saidIn(raw: unknown): Said | null {
   const json = asObject(raw);

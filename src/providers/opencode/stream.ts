@@ -7,7 +7,7 @@ import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core
 import { readRecorded } from "../../core/recording.ts";
 import { eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
-import { type Request, type Said, saidIn } from "./frame.ts";
+import { isAnswer, type Request, type Said, saidIn } from "./frame.ts";
 import * as key from "./keys.ts";
 import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf } from "./message.ts";
 import { readSession } from "./session.ts";
@@ -62,7 +62,7 @@ export class ServerEvents implements Parser {
     const rows = new Rows(this.#file.path, line);
     this.#first(rows, said.session);
     this.#take(rows, said, recorded.at);
-    if (!("asked" in said) || said.asked === null) this.#heard.set(said.session, recorded.at);
+    if ("raw" in recorded && !isAnswer(recorded.raw)) this.#heard.set(said.session, recorded.at);
     return rows;
   }
 
