@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { parseJson } from "../core/json.ts";
 import type { Credentials, Follower, Provider, Step } from "../core/provider.ts";
-import { PROVIDERS } from "../providers/index.ts";
 import { ask, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { Failure } from "./failure.ts";
 import { type Env, recordingsRoot } from "./home.ts";
+import { RELAYED_NAMES, relayId, slugOf } from "./relayed.ts";
 
 export type RelayState = "connecting" | "following" | "waiting" | "refused" | "stopped";
 
@@ -58,7 +58,7 @@ export class ServerRelay {
   constructor(options: RelayOptions) {
     const { env, provider, url, credentials } = options;
     const { relay } = provider;
-    if (relay === undefined) throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [`write one of: ${relayedNames().join(", ")}`]);
+    if (relay === undefined) throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [`write one of: ${RELAYED_NAMES.join(", ")}`]);
     this.#options = options;
     this.#pace = { ...PACE, ...options.pace };
     this.#server = { url, authorization: relay.authorization(env, credentials) };
@@ -230,46 +230,8 @@ class Recorders {
   }
 }
 
-const slugOf = (url: URL) =>
-  `${url.hostname}_${url.port || (url.protocol === "https:" ? "443" : "80")}${url.pathname}`.replace(/[^\w.-]+/g, "_").replace(/_$/, "");
-
 /** Without the words "fetch failed", which say nothing. */
 function wordsOf(error: Error): string {
   const cause = error.cause instanceof Error ? error.cause : error;
   return cause.message || (cause as NodeJS.ErrnoException).code || "the connection broke";
-}
-
-export const relayedNames = () => PROVIDERS.filter(({ relay }) => relay !== undefined).map(({ name }) => name);
-
-export function relayedProvider(name: string): Provider {
-  const provider = PROVIDERS.find((one) => one.name === name);
-  if (provider?.relay === undefined)
-    throw new Failure("usage", `servers of ${JSON.stringify(name)} cannot be followed`, [`write one of: ${relayedNames().join(", ")}`]);
-  return provider;
-}
-
-/** The same for the same server, whoever asks. */
-export const relayId = (provider: string, url: URL) => `${provider}-${slugOf(url)}`;
-
-/** An address as people write it. A password in it is taken out, so that nobody shows or keeps it. */
-export function serverAddress(words: string): { readonly url: URL; readonly credentials: Credentials | null } {
-  const text = words.trim();
-  const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
-  if (url === null || text === "" || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
-    throw new Failure("usage", "that is not the address of a server", ["write it as http://127.0.0.1:4096"]);
-  const credentials = url.password === "" ? null : { user: decoded(url.username) || null, password: decoded(url.password) };
-  url.username = "";
-  url.password = "";
-  url.search = "";
-  url.hash = "";
-  return { url, credentials };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A lone percent sign stands for itself.
-    return text;
-  }
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Argument, Command, Option } from "commander";
 import { Failure } from "../app/failure.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
+import { RELAYED_NAMES } from "../app/relayed.ts";
 import { nearest } from "../core/nearest.ts";
 import { GROUPS } from "../core/stats.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
@@ -11,6 +12,7 @@ import { type EventsOptions, events } from "./commands/events.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
+import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
@@ -105,6 +107,12 @@ export function buildProgram(): Command {
     .argument("<file>", "the transcript of a session, or of one agent")
     .option("--replace", "even if another one of the same session is here already")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
+  common(program.command("relay"))
+    .description("follow a product's server: all that happens on it is kept and shown, as it happens")
+    .addArgument(new Argument("<provider>", "whose server it is").choices(RELAYED_NAMES))
+    .option("--url <server>", "where it is; otherwise where such a server is as a rule")
+    .addHelpText("after", RELAY_HELP)
+    .action((name: string, options: RelayOptions, command: Command) => relay(open(command), name, options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));

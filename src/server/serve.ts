@@ -4,13 +4,16 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { Cards } from "../app/cards.ts";
 import { Failure } from "../app/failure.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
+import { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
 import { serverApp } from "./app.ts";
+import { Board } from "./board.ts";
 import type { ServerState } from "./context.ts";
 import { isLoopback } from "./guard.ts";
 import { Hub } from "./hub.ts";
@@ -79,9 +82,11 @@ async function start(options: ServeOptions): Promise<Served> {
       if (!state.watching) state.reading = { done, all };
     },
   });
-  const hub = new Hub(library, new Journal());
+  const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
+  const hub = new Hub(library, new Journal(), new Board(cards));
+  const relays = new Relays(env);
   let port = 0;
-  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk };
+  const context = { library, hub, cards, relays, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk };
   const app = serverApp(context, { host, port: () => port, token });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -90,7 +95,9 @@ async function start(options: ServeOptions): Promise<Served> {
     library.close();
     throw error;
   }
-  const watched = watch(library, hub, state, talk);
+  const adopting = settings.values["cards.from_threads"] ? cards : null;
+  const watched = watch(library, hub, adopting, state, talk);
+  await relays.resume().catch((error: Error) => talk(`servers that were followed before: ${error.message}`));
   const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
@@ -100,6 +107,7 @@ async function start(options: ServeOptions): Promise<Served> {
       state.stop.abort();
       hub.journal.wake();
       server.close();
+      await relays.stop();
       await watched;
       server.closeAllConnections();
       library.close();
@@ -113,12 +121,14 @@ async function start(options: ServeOptions): Promise<Served> {
 /** An address that stands for all of them is called by one that can be opened. */
 const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
 
-async function watch(library: Library, hub: Hub, state: ServerState, talk: (words: string) => void): Promise<void> {
+async function watch(library: Library, hub: Hub, adopting: Cards | null, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
+  const since = library.now();
   try {
     for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
       state.watching = true;
       state.reading = null;
+      if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();
       await hub.changed(threads);
     }
   } catch (error) {
