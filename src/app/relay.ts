@@ -36,8 +36,6 @@ export interface RelayOptions {
 }
 
 const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000 };
-/** A connection that held this long was a good one. */
-const STEADY_MS = 5_000;
 const OPEN_FILES = 64;
 
 /** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
@@ -101,9 +99,10 @@ export class ServerRelay {
   async #run(path: string, silenceMs: number): Promise<void> {
     const { signal } = this.#stop;
     for (let failures = 0; !signal.aborted; failures += 1) {
-      const began = Date.now();
+      const before = this.#frames;
       const error = await this.#connection(path, silenceMs);
-      if (Date.now() - began > STEADY_MS) failures = 0;
+      // Whoever was greeted will be let in again.
+      if (this.#frames > before) failures = 0;
       if (signal.aborted) break;
       const isRefused = error instanceof Refused && (error.status === 401 || error.status === 403);
       this.#turn(isRefused ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));

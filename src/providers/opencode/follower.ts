@@ -23,6 +23,8 @@ interface Known {
   gone: boolean;
   /** It has asked for something. */
   asks: boolean;
+  /** It was last said to be at work. */
+  busy: boolean;
 }
 
 /** What is known of a server's sessions, so that what was missed while nobody listened can be asked for. */
@@ -48,6 +50,7 @@ export class ServerFollower implements Follower {
     const info = asObject(asObject(frame?.properties)?.info);
     if (type?.startsWith("session.") === true && info !== null) this.#learn(info);
     if (type === "session.deleted") known.gone = true;
+    if (type === "session.status") known.busy = asObject(asObject(frame?.properties)?.status)?.type !== "idle";
     if (type === "permission.asked" || type === "question.asked" || type === "permission.updated") known.asks = true;
     return session;
   }
@@ -67,6 +70,7 @@ export class ServerFollower implements Follower {
       complete = (yield* this.#read(id, isListed)) && complete;
       if (status !== null) yield this.#keep({ answered: ANSWERS.status, asked: status.asked, session: id, body: status.all[id] ?? null });
     }
+    if (status !== null) yield* this.#atWork(status.all, status.asked, seen);
     yield* this.#requests("/permission", ANSWERS.permission);
     yield* this.#requests("/question", ANSWERS.question);
     return complete;
@@ -114,6 +118,15 @@ export class ServerFollower implements Follower {
       }
     }
     return answered ? stated : null;
+  }
+
+  /** Who is at work for long without a word is alive all the same, and who no longer is may have been missed. */
+  *#atWork(status: JsonObject, asked: number, told: ReadonlySet<string>): Asking<void> {
+    const doubted = [...this.#sessions].filter(([id, { busy }]) => busy && !(id in status)).map(([id]) => id);
+    for (const id of [...Object.keys(status).filter(isSessionId), ...doubted]) {
+      this.#known(id).busy = id in status;
+      if (!told.has(id)) yield this.#keep({ answered: ANSWERS.status, asked, session: id, body: status[id] ?? null });
+    }
   }
 
   /** Answers of every directory as one; null where there is none. */
@@ -227,7 +240,7 @@ export class ServerFollower implements Follower {
   }
 
   #known(id: string): Known {
-    const known = this.#sessions.get(id) ?? { parent: null, updated: null, stirred: false, read: null, gone: false, asks: false };
+    const known = this.#sessions.get(id) ?? { parent: null, updated: null, stirred: false, read: null, gone: false, asks: false, busy: false };
     this.#sessions.set(id, known);
     return known;
   }

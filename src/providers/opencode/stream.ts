@@ -32,8 +32,6 @@ export class ServerEvents implements Parser {
   readonly #fold: Fold;
   readonly #sessions = new Map<string, JsonObject>();
   readonly #waiting = new Map<string, Waiting>();
-  /** Sessions in which nothing runs, though something is unfinished. */
-  readonly #ended: Set<string>;
   /** When each session was last heard of. */
   readonly #heard = new Map<string, number>();
 
@@ -41,15 +39,14 @@ export class ServerEvents implements Parser {
     this.#file = file;
     const json = asObject(saved);
     this.#fold = new Fold(json?.fold);
-    this.#ended = new Set(asList(json?.ended).map(String));
     for (const item of asList(json?.sessions)) this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
     for (const item of asList(json?.waiting)) this.#waiting.set((item as Waiting).request.id, item as Waiting);
     for (const [session, at] of Object.entries(asObject(json?.heard) ?? {})) this.#heard.set(session, asCount(at));
   }
 
   save(): unknown {
-    const [sessions, waiting, ended] = [[...this.#sessions.values()], [...this.#waiting.values()], [...this.#ended]];
-    return { fold: this.#fold.save(), sessions, waiting, ended, heard: Object.fromEntries(this.#heard) };
+    const [sessions, waiting] = [[...this.#sessions.values()], [...this.#waiting.values()]];
+    return { fold: this.#fold.save(), sessions, waiting, heard: Object.fromEntries(this.#heard) };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -161,7 +158,7 @@ export class ServerEvents implements Parser {
     const message = folded == null ? null : asMessage(id, folded);
     if (folded == null || message === null) return;
     for (const part of folded.parts.keys()) rows.drop(part);
-    if (this.#ended.has(folded.session) && !this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
+    if (!this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
     readMessage(rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }), message);
   }
 
@@ -184,22 +181,24 @@ export class ServerEvents implements Parser {
     // While the answer was on its way the session went on.
     if (asked !== null && (this.#heard.get(session) ?? 0) >= asked) return;
     rows.drop(`state ${session}`);
-    this.#ended.delete(session);
     if (status.type === "idle") {
       this.#settle(rows, session);
       return this.#stopped(rows, session, asked ?? at, "its server says that nothing runs in it");
     }
+    // At work: a sign of life, as long as there is something that it is at.
+    if (!this.#fold.isOpen(session)) return;
+    const out = rows.of(`state ${session}`, { at: asked ?? at, speaker: key.session(session), keys: [] });
+    out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
     if (status.type !== "retry") return;
     const words = asWords(status.message);
     const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${words === null ? "" : `: ${words}`})`;
-    rows.of(`state ${session}`, { at, speaker: key.session(session), keys: [] }).add({ type: "waits", agent: key.session(session), for: null, says });
+    out.add({ type: "waits", agent: key.session(session), for: null, says });
   }
 
   /** Ends what was left unfinished. What its own last message tells of its end, then or later, counts more. */
   #stopped(rows: Rows, session: string, at: number, says: string) {
     rows.drop(`state ${session}`);
     if (!this.#fold.isOpen(session)) return;
-    this.#ended.add(session);
     const out = rows.of(`state ${session}`, { at, speaker: key.session(session), keys: [] });
     out.add({ type: "lifecycle", of: key.session(session), state: "shutdown", source: "child_rollout", says, result: null, yields: true });
   }
