@@ -32,7 +32,7 @@ export interface RelayOptions {
   /** Told whenever it stands otherwise than before. */
   readonly onChange?: (view: RelayView) => void;
   /** How long to wait between attempts, where it is not the usual time. */
-  readonly pace?: Partial<typeof PACE>;
+  readonly pace?: Partial<typeof PACE> & { readonly silenceMs?: number };
 }
 
 const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000 };
@@ -65,7 +65,7 @@ export class ServerRelay {
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
       this.#turn(this.#state, `cannot keep what it says: ${error.message}`),
     );
-    this.#done = this.#run(relay.stream, relay.silenceMs);
+    this.#done = this.#run(relay.stream, options.pace?.silenceMs ?? relay.silenceMs);
   }
 
   get view(): RelayView {

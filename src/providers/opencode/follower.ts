@@ -27,6 +27,12 @@ interface Known {
   busy: boolean;
 }
 
+interface Stated {
+  readonly listed: ReadonlySet<string>;
+  /** Of these it tells more than was heard. */
+  readonly missed: ReadonlySet<string>;
+}
+
 /** What is known of a server's sessions, so that what was missed while nobody listened can be asked for. */
 export class ServerFollower implements Follower {
   readonly #sessions = new Map<string, Known>();
@@ -56,7 +62,7 @@ export class ServerFollower implements Follower {
   }
 
   *catchUp(gap: boolean): Asking<boolean> {
-    const stated = yield* this.#list();
+    const stated = yield* this.#list(gap);
     let complete = stated !== null;
     const status = yield* this.#everywhere("/session/status");
     const newest = Math.max(0, ...[...this.#sessions.values()].map(({ updated }) => updated ?? 0));
@@ -65,7 +71,7 @@ export class ServerFollower implements Follower {
     // Grows while it is walked: what a session is found to belong to, or to have below it, is looked at as well.
     for (const id of due) {
       // Only a server that lists its sessions can be believed that it has none of this id.
-      const isListed = stated === null || stated.has(id);
+      const isListed = stated === null || stated.listed.has(id);
       for (const other of yield* this.#around(id, isListed)) if (!seen.has(other)) due.push(...[other].filter(() => seen.add(other)));
       complete = (yield* this.#read(id, isListed)) && complete;
       if (status !== null) yield this.#keep({ answered: ANSWERS.status, asked: status.asked, session: id, body: status.all[id] ?? null });
@@ -76,28 +82,15 @@ export class ServerFollower implements Follower {
     return complete;
   }
 
-  #isDue(
-    id: string,
-    { gone, stirred, read, updated }: Known,
-    stated: ReadonlyMap<string, number> | null,
-    status: JsonObject,
-    gap: boolean,
-    newest: number,
-  ): boolean {
+  #isDue(id: string, { gone, stirred, read, updated }: Known, stated: Stated | null, status: JsonObject, gap: boolean, newest: number): boolean {
     if (gone) return false;
-    const says = stated?.get(id);
-    // The stream would have told: if it did not, it is not to be trusted.
-    const isMissed = says !== undefined && says > (updated ?? 0);
-    if (says !== undefined) this.#known(id).updated = Math.max(says, updated ?? 0);
-    if (isMissed && (read !== null || stirred)) return true;
-    if (updated === null) return true;
-    if (!gap) return isMissed;
-    return stirred || id in status || (read === null ? updated >= newest - RECENT_MS : updated > read);
+    if (updated === null || stated?.missed.has(id) === true) return true;
+    return gap && (stirred || id in status || (read === null ? updated >= newest - RECENT_MS : updated > read));
   }
 
-  /** Every session the server tells of, and when each last changed; null where it does not answer. */
-  *#list(): Asking<ReadonlyMap<string, number> | null> {
-    const stated = new Map<string, number>();
+  /** Every session the server tells of; null where it does not answer. */
+  *#list(gap: boolean): Asking<Stated | null> {
+    const stated = { listed: new Set<string>(), missed: new Set<string>() };
     const paths = [
       "/session",
       ...(this.#listsAll ? ["/experimental/session"] : [...this.#directories].map((directory) => withDirectory("/session", directory))),
@@ -112,8 +105,11 @@ export class ServerFollower implements Follower {
         const info = asObject(item);
         const id = asWords(info?.id);
         if (info === null || id === null || !isSessionId(id)) continue;
-        stated.set(id, updatedOf(info));
-        if (!this.#sessions.has(id)) this.#learn(info);
+        stated.listed.add(id);
+        const known = this.#sessions.get(id);
+        // The stream would have told: where it did not, it is not to be trusted.
+        if (known === undefined ? !gap : updatedOf(info) > (known.updated ?? 0) && (known.read !== null || known.stirred)) stated.missed.add(id);
+        this.#learn(info);
         yield* this.#told(id, info, answer.asked);
       }
     }
@@ -156,7 +152,7 @@ export class ServerFollower implements Follower {
         if (answer?.status === 404 && !isListed) yield this.#keep({ answered: ANSWERS.session, asked: answer.asked, session: at, body: null });
         if (info === null) return found;
       }
-      if (at !== id && known.read === null) found.push(at);
+      if (at !== id && known.read === null && !known.gone) found.push(at);
       at = known.parent;
     }
     const answer = yield { ask: `/session/${id}/children` };
