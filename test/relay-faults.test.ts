@@ -247,15 +247,16 @@ describe("a session of which nobody knows whose it is", () => {
       await until(async () => (await card()).stage === "working");
       // It is asked for after the next connect.
       server.cut();
-      const uri = `unassigned://opencode/${foreign}`;
-      await until(async () => (await watching.get(`/api/agents/${encodeURIComponent("unassigned://opencode")}`)).status === 200);
+      const uri = `opencode://${foreign}`;
+      const parent = async () => (await watching.json<{ parent?: string | null }>(`/api/agents/${encodeURIComponent(uri)}`)).parent;
+      await until(async () => (await parent()) === "unassigned://opencode");
       if (guess) await until(async () => (await card()).inferred.includes(uri));
       else expect((await card()).inferred).toEqual([]);
       expect((await card()).threads).toEqual([`opencode://${root}`]);
       await until(() => server.listeners > 0);
       const info = { id: foreign, title: "Somebody's own", directory: "/x", time: { created: 1, updated: 2 } };
       server.send(JSON.stringify({ payload: { type: "session.updated", properties: { sessionID: foreign, info } } }));
-      await until(async () => (await watching.get(`/api/agents/${encodeURIComponent(`opencode://${foreign}`)}`)).status === 200);
+      await until(async () => (await parent()) === null);
       await until(async () => (await card()).inferred.length === 0);
     } finally {
       await watching.close();
