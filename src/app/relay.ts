@@ -52,6 +52,8 @@ export class ServerRelay {
   #error: string | null = null;
   #frames = 0;
   #lastFrameAt: number | null = null;
+  /** Has what is missing asked for at once. */
+  #wonder = () => {};
 
   constructor(options: RelayOptions) {
     const { env, provider, url, credentials } = options;
@@ -146,6 +148,7 @@ export class ServerRelay {
     this.#frames += 1;
     this.#lastFrameAt = at;
     if (name !== null) this.#recorders.of(name).line(frame, at);
+    if (this.#follower.wonders) this.#wonder();
   }
 
   /** After every connect what was missed is asked for, until it is answered; then now and then, since some streams go on and tell nothing. */
@@ -155,7 +158,11 @@ export class ServerRelay {
       const complete = await this.#catchUp(gap, signal);
       if (complete) gap = false;
       failures = complete ? 0 : failures + 1;
-      await this.#rest(complete ? this.#pace.catchUpMs : this.#backOff(failures), signal);
+      if (!complete) await this.#rest(this.#backOff(failures), signal);
+      else await this.#rest(this.#pace.catchUpMs, signal, (wake) => (this.#wonder = wake));
+      this.#wonder = () => {};
+      // What comes in one go is asked for in one go.
+      if (complete) await this.#rest(this.#pace.firstMs, signal);
     }
   }
 
@@ -179,7 +186,7 @@ export class ServerRelay {
     return null;
   }
 
-  #rest(ms: number, signal: AbortSignal): Promise<void> {
+  #rest(ms: number, signal: AbortSignal, onWakeable: (wake: () => void) => void = () => {}): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = () => {
@@ -189,6 +196,7 @@ export class ServerRelay {
       };
       const timer = setTimeout(done, ms);
       signal.addEventListener("abort", done);
+      onWakeable(done);
     });
   }
 }

@@ -74,6 +74,8 @@ export interface Credentials {
 export interface Follower {
   /** A frame of the stream; the name of the recording that it belongs to, null where it is not worth keeping. */
   heard(frame: unknown): string | null;
+  /** Something was heard of whose beginning nobody knows: it should be asked for soon. */
+  readonly wonders: boolean;
   /** Asks for whatever may have been missed; after a gap for all that may have gone on in it. Returns whether everything was answered. */
   catchUp(gap: boolean): Generator<Step, boolean, Answered | null>;
 }

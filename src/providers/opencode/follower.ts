@@ -39,6 +39,8 @@ export class ServerFollower implements Follower {
   readonly #directories = new Set<string>();
   /** Of what was kept last, by what it is: the same need not be kept again. */
   readonly #kept = new Map<string, number>();
+  /** Those that were first heard of in their middle. */
+  readonly #begun = new Set<string>();
   /** Whether the server can list the sessions of all directories. */
   #listsAll = true;
 
@@ -51,14 +53,23 @@ export class ServerFollower implements Follower {
     if (directory !== null && directory !== "global" && this.#directories.size < MANY_DIRECTORIES) this.#directories.add(directory);
     const session = sessionOfFrame(raw);
     if (session === null || !isSessionId(session)) return SERVER;
+    const isNew = !this.#sessions.has(session);
     const known = this.#known(session);
     known.stirred = true;
+    if (isNew && type !== "session.created") this.#begun.add(session);
     const info = asObject(asObject(frame?.properties)?.info);
     if (type?.startsWith("session.") === true && info !== null) this.#learn(info);
-    if (type === "session.deleted") known.gone = true;
+    if (type === "session.deleted") {
+      known.gone = true;
+      this.#begun.delete(session);
+    }
     if (type === "session.status") known.busy = asObject(asObject(frame?.properties)?.status)?.type !== "idle";
     if (type === "permission.asked" || type === "question.asked" || type === "permission.updated") known.asks = true;
     return session;
+  }
+
+  get wonders(): boolean {
+    return this.#begun.size > 0;
   }
 
   *catchUp(gap: boolean): Asking<boolean> {
@@ -84,7 +95,7 @@ export class ServerFollower implements Follower {
 
   #isDue(id: string, { gone, stirred, read, updated }: Known, stated: Stated | null, status: JsonObject, gap: boolean, newest: number): boolean {
     if (gone) return false;
-    if (updated === null || stated?.missed.has(id) === true) return true;
+    if (updated === null || this.#begun.has(id) || stated?.missed.has(id) === true) return true;
     return gap && (stirred || id in status || (read === null ? updated >= newest - RECENT_MS : updated > read));
   }
 
@@ -173,6 +184,7 @@ export class ServerFollower implements Follower {
   *#read(id: string, isListed: boolean): Asking<boolean> {
     const known = this.#known(id);
     known.stirred = false;
+    this.#begun.delete(id);
     const answer = yield { ask: `/session/${id}/message` };
     if (answer?.status === 404 && !isListed) {
       known.gone = true;
@@ -181,6 +193,9 @@ export class ServerFollower implements Follower {
     }
     if (answer?.status !== 200) {
       known.stirred = true;
+      // One that it does not know is not asked for again and again.
+      if (answer?.status === 404) return true;
+      this.#begun.add(id);
       return false;
     }
     known.read = known.updated;

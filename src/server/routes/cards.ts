@@ -24,7 +24,7 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
       c.header(LIVE_HEADER, hub.journal.idOf(position));
       return c.json({ items: seen.map(({ card }) => card), next: null });
     })
-    .post("/cards", answers("Make a card", Card, ["usage", "failed", "too_large"]), checked("json", NewCard), async (c) => {
+    .post("/cards", answers("Make a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", NewCard), async (c) => {
       const { card } = await cards.create(c.req.valid("json"));
       await hub.cardsChanged();
       return c.json(card);
