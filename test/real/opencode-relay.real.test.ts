@@ -8,10 +8,10 @@ import { installOpenCode, openOpenCode } from "./opencode.ts";
 
 const VERSION = "1.18.33";
 const INSTALL_MS = 600_000;
-const SCENARIO_MS = 120_000;
+const SCENARIO_MS = 240_000;
 /** From the moment the product made the agent to the moment a client of ours was told of it. */
 const SEEN_WITHIN_MS = 1_000;
-const PASSWORD = "a password with: colons & ümlauts";
+const PASSWORD = "a password with: colons & blanks";
 
 let program: string[] = [];
 beforeAll(async () => {

@@ -5,9 +5,12 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../server.ts";
+import { setTimeout as wait } from "node:timers/promises";
 import { install } from "./install.ts";
 import { Group, type Run } from "./process.ts";
+
+/** It begins by looking at a great deal. */
+const UP_WITHIN_MS = 60_000;
 
 export interface OpenCode {
   home: string;
@@ -53,11 +56,12 @@ export async function openOpenCode([program = ""]: string[], modelUrl: string, e
       const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
       const send = (method: string, path: string, body?: unknown) =>
         fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-      await until(() =>
-        send("GET", "/global/health")
-          .then(({ ok }) => ok)
-          .catch(() => false),
-      );
+      const isUp = () =>
+        send("GET", "/global/health").then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      for (const end = Date.now() + UP_WITHIN_MS; !(await isUp()); await wait(50)) if (Date.now() > end) throw new Error("the server does not answer");
       return {
         url,
         ask: async <T>(method: string, path: string, body?: unknown) => {

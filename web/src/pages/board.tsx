@@ -1,7 +1,7 @@
 import "../styles/board.css";
 import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
 import { article, type Card, inStage, mayMove, neighbour, STAGE_WORDS, STAGES, type Stage } from "../data/board.ts";
-import { ago, plural } from "../data/format.ts";
+import { ago, clock, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { useCards } from "../state/board.ts";
@@ -214,7 +214,7 @@ function CardFace(props: { card: Card }) {
         {(wait) => (
           <a class="wait" href={formatRoute({ page: "agent", uri: wait.uri })} title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}>
             <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
-            <Show when={wait.since}>{(since) => <span> · since {ago(since(), now())}</span>}</Show>
+            <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
             <span class="says" dir="auto">
               {oneLine(wait.says, 120)}
             </span>

@@ -3,13 +3,13 @@ import { type Accessor, createEffect, createMemo, createSignal, For, mapArray, o
 import type { ApiError } from "../data/api.ts";
 import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
 import type { KeptEvent } from "../data/events.ts";
-import { ago, plural } from "../data/format.ts";
+import { clock, plural } from "../data/format.ts";
 import { logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
-import { now, useClock } from "../state/clock.ts";
+import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
@@ -220,7 +220,7 @@ function CardHead(props: { card: Card }) {
           <p class="wait">
             <a href={formatRoute({ page: "agent", uri: wait.uri })}>{oneLine(wait.agent, 40)}</a> waits for {article(wait.for)}:{" "}
             <span dir="auto">{oneLine(wait.says, 200)}</span>
-            <Show when={wait.since}>{(since) => <span class="muted"> · since {ago(since(), now())}</span>}</Show>
+            <Show when={wait.since}>{(since) => <span class="muted"> · since {clock(since())}</span>}</Show>
           </p>
         )}
       </For>

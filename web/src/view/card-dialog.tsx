@@ -29,6 +29,8 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
     const free = (found.latest ?? []).filter((record) => !elsewhere().has(record.uri) && !threads().includes(record.uri));
     return free.filter((record) => `${titleOf(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
   });
+  /** One that is not listed, or has not begun. */
+  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && fitting().length === 0 && !threads().includes(words().trim()) ? words().trim() : null);
   const save = async () => {
     try {
       const name = title().trim();
@@ -79,6 +81,15 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
           onInput={(event) => setWords(event.currentTarget.value)}
         />
         <ul class="pick">
+          <Show when={foreign()}>
+            {(uri) => (
+              <li>
+                <button type="button" data-add={uri()} onClick={() => setThreads((all) => [...all, uri()])}>
+                  {uri()}
+                </button>
+              </li>
+            )}
+          </Show>
           <For each={fitting()} fallback={<li class="muted">{found.loading ? "…" : "No other thread fits."}</li>}>
             {(record) => (
               <li>
