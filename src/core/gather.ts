@@ -58,6 +58,8 @@ export interface GatheredAgent {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
   readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: readonly ObservationOf<"record">[];
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
@@ -68,6 +70,8 @@ export interface GatheredAgent {
   /** The last one it wrote down. */
   readonly plan: Plan | null;
   readonly messages: number;
+  /** What it wrote to other agents. */
+  readonly mail: readonly ObservationOf<"message-sent">[];
   readonly toolCalls: number;
   readonly toolErrors: number;
   readonly answer: string | null;
@@ -109,6 +113,7 @@ export function gatherAgents(
       case "call-unrecorded":
       case "total-stated":
       case "plan-stated":
+      case "message-sent":
         file(fact.speaker, fact);
         break;
       case "spawn-called":
@@ -182,6 +187,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
           ]),
     ],
     records: records.length,
+    steps: records,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
     own:
@@ -192,6 +198,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
+    mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),

@@ -13,6 +13,9 @@ const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
 const Board = lazy(() => import("./pages/board.tsx"));
 const Card = lazy(() => import("./pages/card.tsx"));
+const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
+const Graph = lazy(() => import("./pages/graph.tsx"));
+const Stats = lazy(() => import("./pages/stats.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
 const Notices = lazy(() => import("./view/notices.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
@@ -29,6 +32,7 @@ export function App() {
     },
     T: () => go("threads"),
     B: () => go("board"),
+    S: () => go("stats"),
     H: () => go("health"),
   });
   createEffect(() => {
@@ -48,6 +52,9 @@ export function App() {
           </a>
           <a href="#/board" aria-current={route().page === "board" || route().page === "card" ? "page" : undefined}>
             Board
+          </a>
+          <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
+            Stats
           </a>
           <a href="#/health" aria-current={route().page === "health" ? "page" : undefined}>
             Health
@@ -106,6 +113,15 @@ export function App() {
             </Match>
             <Match when={route().page === "card"}>
               <Card id={uri()} />
+            </Match>
+            <Match when={route().page === "waterfall"}>
+              <Waterfall uri={uri()} />
+            </Match>
+            <Match when={route().page === "graph"}>
+              <Graph uri={uri()} />
+            </Match>
+            <Match when={route().page === "stats"}>
+              <Stats />
             </Match>
             <Match when={route().page === "health"}>
               <Health />

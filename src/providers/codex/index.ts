@@ -9,6 +9,7 @@ import { STATE_STREAM } from "./state.ts";
 export const codex: Provider = {
   name: NAME,
   product: "Codex",
+  tracedAs: "openai-codex",
   vendor: "openai",
   rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],

@@ -5,6 +5,7 @@ import type { ManualLink } from "../../core/parents.ts";
 import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
+import { OUTBOX_TABLES, type Outbox, outboxIn } from "./outbox.ts";
 import { type KeptRelays, keptRelays, RELAY_TABLE } from "./relays.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
@@ -14,6 +15,8 @@ export interface Kept extends KeptCards, KeptRelays {
   link(child: AgentKey, parent: AgentKey, at: number): void;
   /** False when there was none. */
   unlink(child: AgentKey): boolean;
+  /** What is on its way to services elsewhere. */
+  readonly outbox: Outbox;
   close(): void;
 }
 
@@ -29,6 +32,7 @@ const MIGRATIONS = [
      at INTEGER NOT NULL,
      PRIMARY KEY (owner, child)
    ) STRICT, WITHOUT ROWID`,
+  OUTBOX_TABLES,
   `${CARD_TABLES}; ${RELAY_TABLE}`,
 ];
 
@@ -53,6 +57,7 @@ export async function openKept(path: string): Promise<Kept> {
       );
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
+    outbox: outboxIn(db, OWNER),
     ...keptCards(db, OWNER),
     ...keptRelays(db, OWNER),
     close: () => db.close(),

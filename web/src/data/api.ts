@@ -1,5 +1,7 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
-import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Paged, SentEvent, Why } from "./types.ts";
+import type { SpansAnswer } from "./span-set.ts";
+import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
+import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
 
 /** What the server says went wrong, in its own words. */
 export class ApiError extends Error {
@@ -59,12 +61,30 @@ export class Api {
     return this.#get(eventPath(uri, id), {}, undefined);
   }
 
+  /** Who was at what when; with `after`, only what is new since that answer. */
+  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansAnswer> {
+    return this.#get(`${agentPath(uri)}/spans`, { after }, signal);
+  }
+
+  messages(uri: string, signal?: AbortSignal): Promise<Paged<Message>> {
+    return this.#get(`${agentPath(uri)}/messages`, {}, signal);
+  }
+
   why(uri: string, signal?: AbortSignal): Promise<Why> {
     return this.#get(`${agentPath(uri)}/why`, {}, signal);
   }
 
   search(q: string, limit: number, signal?: AbortSignal): Promise<Paged<Found>> {
     return this.#get("api/search", { q, limit }, signal);
+  }
+
+  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsAnswer> {
+    return this.#get("api/stats", { since }, signal);
+  }
+
+  /** The threads behind a line; a null key is the line of what is not known. */
+  threadsBehind(by: Group, key: string | null, since: string | undefined, signal?: AbortSignal): Promise<Paged<ThreadBehind>> {
+    return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
   }
 
   health(signal?: AbortSignal): Promise<Health> {
@@ -107,6 +127,12 @@ export class Api {
   /** Gives the agent's URI in its new place. */
   async link(child: string, parent: string): Promise<string> {
     return (await this.#sendJson<{ uri: string }>("api/links", "POST", { child, parent })).uri;
+  }
+
+  /** Starts the demo beside the server; gives its address. */
+  async demo(): Promise<string> {
+    const response = await this.#send("api/demo", { method: "POST" });
+    return ((await response.json()) as { address: string }).address;
   }
 
   async unlink(child: string): Promise<void> {

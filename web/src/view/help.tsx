@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["j  k  ↓  ↑", "next, previous"],
       ["Enter", "open"],
       ["Esc", "close, or leave a field"],
-      ["T  B  H", "all threads, board, health"],
+      ["T  B  S  H", "all threads, board, stats, health"],
       ["?", "this list"],
     ],
   ],
@@ -32,6 +32,19 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["n", "new card"],
       ["q", "queue a card again that has ended"],
       ["m", "menu"],
+    ],
+  ],
+  [
+    "Waterfall, icicle, graph",
+    [
+      ["↑  ↓", "walk the agents"],
+      ["←  →", "walk what an agent did; in icicle and graph, to neighbours, parents, children"],
+      ["+  -  0", "closer, further away, all of it"],
+      ["<  >", "earlier, later"],
+      ["z", "look at the selected agent alone"],
+      ["i", "waterfall or icicle"],
+      ["c", "critical path on or off"],
+      ["t", "the picture as a table"],
     ],
   ],
   [
