@@ -178,7 +178,7 @@ describe("a server that was killed", () => {
     server = new FakeServer();
     server.answers = recordedAnswers(recording.rest, "restarted.");
     await server.start(port);
-    await until(async () => (await statuses())[0] === "shutdown");
+    await until(async () => (await statuses()).every((status) => status === "shutdown"));
     await relay.stop();
     expect(await statuses()).toEqual(["shutdown", "shutdown"]);
   });

@@ -4,6 +4,8 @@ import { parseJson } from "../core/json.ts";
 /** Longer frames are nobody's: a server that sends them without end must not fill the memory. */
 const MAX_FRAME = 256 << 20;
 const ANSWER_MS = 30_000;
+/** A server that has just begun may leave the first request without an answer for good. */
+const OPEN_MS = 10_000;
 
 export interface Server {
   readonly url: URL;
@@ -31,10 +33,11 @@ export async function* readEventStream(
   { signal, silenceMs, onOpen }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
 ): AsyncGenerator<readonly string[]> {
   const dead = new AbortController();
-  let timer = setTimeout(() => dead.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs);
+  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`nothing came for ${ms / 1000} s`)), ms);
+  let timer = patience(Math.min(OPEN_MS, silenceMs));
   const alive = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => dead.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs);
+    timer = patience(silenceMs);
   };
   try {
     const response = await fetch(at(server, path), {
@@ -51,6 +54,7 @@ export async function* readEventStream(
       throw new Refused(response.status, "what it answers is no stream of events");
     }
     onOpen();
+    alive();
     let events: string[] = [];
     let broken: Error | null = null;
     const parser = createParser({

@@ -85,12 +85,12 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
     { permission: { bash: "ask" } },
   );
   await prompt("main");
-  await until(async () => (await card()).waiting.length > 0);
+  // That a tool does not begin shows first; what it asks for comes a moment later.
+  await until(async () => (await card()).waiting[0]?.says.includes("echo asked") === true);
   const { waiting, stage: at } = await card();
   expect(at).toBe("working");
   expect(waiting).toHaveLength(1);
   expect(waiting[0]).toMatchObject({ agent: "general", for: "permission" });
-  expect(waiting[0]?.says).toContain("echo asked");
   const [request] = await ask<{ id: string; sessionID: string }[]>("GET", "/permission");
   expect(waiting[0]?.uri.endsWith(`/${request?.sessionID}`)).toBe(true);
   await ask("POST", `/permission/${request?.id}/reply`, { reply: "once" });

@@ -11,6 +11,8 @@ import { Group, type Run } from "./process.ts";
 
 /** It begins by looking at a great deal. */
 const UP_WITHIN_MS = 60_000;
+/** What is asked while it begins is never answered. */
+const ANSWER_MS = 5_000;
 
 export interface OpenCode {
   home: string;
@@ -55,7 +57,7 @@ export async function openOpenCode([program = ""]: string[], modelUrl: string, e
       const url = `http://127.0.0.1:${port}`;
       const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
       const send = (method: string, path: string, body?: unknown) =>
-        fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+        fetch(`${url}${path}`, { method, headers, signal: AbortSignal.timeout(ANSWER_MS), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
       const isUp = () =>
         send("GET", "/global/health").then(
           ({ ok }) => ok,

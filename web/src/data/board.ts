@@ -57,9 +57,10 @@ export interface Notice {
 /** What a person who looks elsewhere wants to hear of: that somebody has begun to wait for them, or that a card has ended. */
 export function noticesOf(before: Card | undefined, now: Card): Notice[] {
   if (before === undefined) return [];
-  const waited = new Set(before.waiting.map(({ uri, says }) => `${uri} ${says}`));
+  // What exactly it waits for may be known a moment later than that it does.
+  const waited = new Set(before.waiting.map(({ uri, for: what }) => `${uri} ${what}`));
   const notices = now.waiting
-    .filter(({ uri, says }) => !waited.has(`${uri} ${says}`))
+    .filter(({ uri, for: what }) => !waited.has(`${uri} ${what}`))
     .map(({ agent, for: what, says }) => ({ card: now.id, title: now.title, text: `${agent} waits for ${article(what)}: ${says}` }));
   const hasEnded = now.stage !== before.stage && (now.stage === "done" || now.stage === "failed");
   return hasEnded ? [...notices, { card: now.id, title: now.title, text: now.stage === "done" ? "is done" : "has failed" }] : notices;
