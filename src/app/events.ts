@@ -93,8 +93,10 @@ export class EventReader {
           const drafts = file.parser.events(line.bytes, line.number);
           const after = alikeAfter(drafts);
           for (const [number, draft] of drafts.entries()) {
-            const from = { path, place: { line: line.number, offset: line.offset }, draft: number, fromEnd: after[number] ?? 0 };
-            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number, from };
+            // Where lines tell how something stands by now, the same is said again and again.
+            if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
+            const from = { path, place: { line: line.number, offset: line.offset }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+            yield { ...draft, id: `${path}:${line.number}#${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
           }
         }
         file.position = positionAfter(line);

@@ -114,7 +114,14 @@ export const SETTINGS = {
     durationWords(MATCH_WINDOW.defaultMs),
     "How long after a call an agent may begin and still be matched to it by its prompt; also by project folder and by upstream host.",
   ),
-  "relay.single_card_guess": setting(flag, NO_EFFECT, false, "false", "Whether events that name no card go to the only card that is being worked on."),
+  "relay.single_card_guess": setting(
+    flag,
+    EFFECT,
+    false,
+    "false",
+    "Whether sessions of which nobody knows whose they are show, as a guess, in the only card that is being worked on.",
+  ),
+  "cards.from_threads": setting(flag, EFFECT, false, "false", "Whether every thread that begins while the server runs gets a card of its own."),
   "redaction.level": setting(
     oneOf(...REDACTION_LEVELS),
     EFFECT,

@@ -1,5 +1,6 @@
 import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
 import type { Fact, Observation } from "./observation.ts";
+import { planIn } from "./plan.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { Findings } from "./provider.ts";
 
@@ -50,6 +51,12 @@ export class FindingsOf implements Findings {
   /** For what holds of the file even where the record itself is a copy from another one; the copy's time is not the file's. */
   addOfFile(fact: Fact): void {
     this.#push(fact, [], null);
+  }
+
+  /** A tool was asked to do this: where that is to write down a plan, it is stated. */
+  planned(input: unknown): void {
+    const plan = planIn(input);
+    if (plan !== null) this.add({ type: "plan-stated", plan });
   }
 
   problem(code: ProblemCode, detail: string): void {

@@ -1,4 +1,5 @@
 import { type AgentKey, type CallKey, type MatchKey, type ObservationId, type RecordKey, threadOf } from "./ids.ts";
+import type { Plan } from "./plan.ts";
 import type { Amounts, Tokens } from "./usage.ts";
 
 /** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
@@ -42,7 +43,9 @@ export type Fact =
   | Answers
   | Lifecycle
   | MessageSent
-  | ProcessSeen;
+  | ProcessSeen
+  | Waits
+  | PlanStated;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
@@ -264,6 +267,22 @@ export interface Lifecycle {
   readonly yields?: true;
 }
 
+/** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */
+export interface Waits {
+  readonly type: "waits";
+  readonly agent: AgentKey;
+  /** What a person has to give, such as a permission; null where it waits for something else. */
+  readonly for: string | null;
+  /** In words that follow on "waits". */
+  readonly says: string;
+}
+
+/** The agent wrote down what it is going to do, and how far it is; the last word counts. */
+export interface PlanStated {
+  readonly type: "plan-stated";
+  readonly plan: Plan;
+}
+
 /** The speaker wrote to another agent of its tree, which was there already. */
 export interface MessageSent {
   readonly type: "message-sent";
@@ -348,6 +367,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "process-seen":
       return [o.thread];
     case "answers":
+    case "waits":
       return [o.agent];
     case "record":
     case "model-call":
@@ -357,6 +377,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-refused":
     case "call-unrecorded":
     case "total-stated":
+    case "plan-stated":
     case "file-refused":
     case "message-sent":
       return [];

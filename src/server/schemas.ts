@@ -13,7 +13,7 @@ const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
 
-const Tokens = {
+export const Tokens = {
   inputTokens: count,
   outputTokens: count,
   reasoningTokens: count,
@@ -270,7 +270,7 @@ export const Failed = v.pipe(
   v.metadata({ ref: "Failed" }),
 );
 
-const wholeNumber = (min: number, max: number) =>
+export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
 const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
@@ -315,5 +315,6 @@ export const LiveQuery = v.strictObject({
   tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),
   events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
   log: v.optional(v.pipe(uris, v.description("events of this agent and of everybody below it; may be repeated"))),
+  cards: v.optional(v.pipe(flag, v.description("cards"))),
   after: v.optional(v.pipe(v.string(), v.description("where to go on, as Last-Event-ID, for the first connection of an EventSource, which cannot send it"))),
 });
