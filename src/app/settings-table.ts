@@ -1,5 +1,6 @@
 import { durationWords } from "../core/duration.ts";
 import { STALE_AFTER_MS } from "../core/link.ts";
+import { DEFAULT_REDACTION, REDACTION_LEVELS } from "../core/redaction.ts";
 import {
   amount,
   dollars,
@@ -115,14 +116,14 @@ export const SETTINGS = {
   ),
   "relay.single_card_guess": setting(flag, NO_EFFECT, false, "false", "Whether events that name no card go to the only card that is being worked on."),
   "redaction.level": setting(
-    oneOf("full", "no_tool_output", "metadata"),
-    NO_EFFECT,
-    "full",
-    "full",
+    oneOf(...REDACTION_LEVELS),
+    EFFECT,
+    DEFAULT_REDACTION.level,
+    DEFAULT_REDACTION.level,
     "How much may leave this machine: everything but secrets, the same without what tools returned, or no texts at all.",
   ),
-  "redaction.patterns": setting(patterns, NO_EFFECT, [], "none", "What else is a secret, besides what looks like one anyway."),
-  "redaction.paths": setting(globs, NO_EFFECT, [], "none", "Files whose contents are secret."),
+  "redaction.patterns": setting(patterns, EFFECT, [], "none", "What else is a secret, besides what looks like one anyway."),
+  "redaction.paths": setting(globs, EFFECT, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
   budgets: setting(
     fields({ usd: amount, tokens: wholeAmount, agents: wholeAmount }),
     NO_EFFECT,

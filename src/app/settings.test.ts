@@ -124,7 +124,7 @@ describe("what is wrong is told with its line, and with what would be right", ()
     ["stale_after:", 1, "stale_after has no value", /^write a time/],
     ["stale_after: *x", 1, "stale_after cannot be *x", /^write a time/],
     ["relay:\n  single_card_guess: yes", 2, "relay.single_card_guess cannot be yes", "write true or false"],
-    ["redaction: { level: all }", 1, "redaction.level cannot be all", "write one of full, no_tool_output, metadata"],
+    ["redaction: { level: all }", 1, "redaction.level cannot be all", "write one of full, no-tool-output, metadata"],
     ["redaction: { patterns: '(' }", 1, "redaction.patterns cannot be '('", "write a list, each of it a regular expression"],
     ["redaction:\n  patterns:\n    - a\n    - '('", 4, "an item of redaction.patterns cannot be '('", "write a regular expression"],
     ["budgets: { cost: 1 }", 1, "unknown key budgets.cost", "known keys of budgets: usd, tokens, agents"],

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { RedactionRules } from "../core/redaction.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { Failure } from "./failure.ts";
 import { type Env, userHome } from "./home.ts";
@@ -25,6 +26,11 @@ export interface SetKey {
 export function basisOf({ values, set }: SettingsFile): string {
   const isBasis = ({ key }: SetKey) => key === "stale_after" || key.startsWith("prices.");
   return set.some(isBasis) ? JSON.stringify([values.stale_after, [...values["prices.<model>"]]]) : "";
+}
+
+/** What must not leave this machine. */
+export function redactionOf({ values }: SettingsFile): RedactionRules {
+  return { level: values["redaction.level"], patterns: values["redaction.patterns"], paths: values["redaction.paths"] };
 }
 
 export function settingsPath(env: Env): string {

@@ -1,0 +1,78 @@
+/** Files that hold secrets, by their names. */
+
+const SECRET_FILES = [
+  "**/.env",
+  "**/.env.*",
+  "**/*.env",
+  "**/.envrc",
+  "**/*.pem",
+  "**/*.key",
+  "**/*.p12",
+  "**/*.pfx",
+  "**/*.jks",
+  "**/*.keystore",
+  "**/*.kdbx",
+  "**/*.ovpn",
+  "**/*.ppk",
+  "**/*.asc",
+  "**/id_rsa",
+  "**/id_dsa",
+  "**/id_ecdsa",
+  "**/id_ed25519",
+  "**/.netrc",
+  "**/.npmrc",
+  "**/.pypirc",
+  "**/.pgpass",
+  "**/.htpasswd",
+  "**/.git-credentials",
+  "**/.ssh/**",
+  "**/.gnupg/**",
+  "**/.aws/credentials",
+  "**/.azure/**",
+  "**/.config/gcloud/**",
+  "**/.docker/config.json",
+  "**/.kube/config",
+  "**/.credentials.json",
+  "**/credentials.json",
+  "**/service-account*.json",
+  "**/secrets.*",
+  "**/*.tfvars",
+  "**/*.tfstate",
+];
+/** They look so, and are made to be read. */
+const PUBLIC_FILES = [
+  "**/.env.example",
+  "**/.env.sample",
+  "**/.env.template",
+  "**/.env.dist",
+  "**/.env.defaults",
+  "**/.ssh/config",
+  "**/.ssh/known_hosts",
+  "**/*.pub",
+];
+
+/** A rule that says whether a path names a secret file: the usual ones, and those that the globs name. */
+export function secretFiles(globs: readonly string[]): (path: string) => boolean {
+  const [hidden, own, open] = [SECRET_FILES.map(globPattern), globs.map(globPattern), PUBLIC_FILES.map(globPattern)];
+  return (path) => {
+    const plain = path.replaceAll("\\", "/");
+    const fits = (patterns: readonly RegExp[]) => patterns.some((pattern) => pattern.test(plain));
+    return fits(own) || (fits(hidden) && !fits(open));
+  };
+}
+
+/** `*` is any name, `**` any depth; `~/` is anybody's home, and a path that begins nowhere may begin anywhere. */
+function globPattern(glob: string): RegExp {
+  const anywhere = glob.replace(/^~\//, "**/");
+  const rooted = anywhere.startsWith("/") || anywhere.startsWith("**/") ? anywhere : `**/${anywhere}`;
+  const source = rooted
+    .split(/(\*\*\/|\*\*|\*|\?)/)
+    .map((part) => ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]" })[part] ?? part.replace(/[.+^${}()|[\]\\]/g, "\\$&"))
+    .join("");
+  return new RegExp(`^${source}$`, "i");
+}
+
+/** Words of a command may be paths: `cat ./.env>x` has two. */
+export function namesSecretFile(text: string, isSecret: (path: string) => boolean): boolean {
+  return isSecret(text.trim()) || text.split(/[\s"'`;|&<>()=,:@]+/).some((word) => word !== "" && isSecret(word));
+}
