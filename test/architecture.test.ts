@@ -17,8 +17,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ["core", "app", "node", "package"],
 };
 
-/** Products there are providers for, or may be one day. */
-const PRODUCTS = new Set([...PROVIDERS.map((p) => p.name), "claude", "codex", "opencode", "gemini", "copilot", "kimi", "qwen", "goose"]);
+/** Products there are providers for, or may be one day. Our own proxy is none. */
+const PRODUCTS = new Set([...PROVIDERS.map((p) => p.name).filter((name) => name !== "proxy"), "claude", "codex", "opencode", "gemini", "copilot", "kimi", "qwen", "goose"]);
 
 const MAX_LINES = 400;
 

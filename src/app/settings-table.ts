@@ -52,12 +52,13 @@ const price: Kind<OwnPrice> = {
 };
 
 export interface MatchWindow {
-  readonly defaultMs: number;
+  /** Null: as long as the session lives. */
+  readonly defaultMs: number | null;
   readonly projects: ReadonlyMap<string, number>;
   readonly hosts: ReadonlyMap<string, number>;
 }
 
-const MATCH_WINDOW: MatchWindow = { defaultMs: 24 * 3_600_000, projects: new Map(), hosts: new Map() };
+const MATCH_WINDOW: MatchWindow = { defaultMs: null, projects: new Map(), hosts: new Map() };
 const windowFields = fields({ default: duration, projects: named("folder", duration), hosts: named("host", duration) });
 const matchWindow: Kind<MatchWindow> = {
   form: `${duration.form}; or default, projects and hosts below it`,
@@ -109,10 +110,10 @@ export const SETTINGS = {
   ),
   match_window: setting(
     matchWindow,
-    NO_EFFECT,
+    EFFECT,
     MATCH_WINDOW,
-    durationWords(MATCH_WINDOW.defaultMs),
-    "How long after a call an agent may begin and still be matched to it by its prompt; also by project folder and by upstream host.",
+    "as long as the session lives",
+    "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents; also by project folder and by upstream host.",
   ),
   "relay.single_card_guess": setting(flag, NO_EFFECT, false, "false", "Whether events that name no card go to the only card that is being worked on."),
   "redaction.level": setting(
@@ -126,13 +127,13 @@ export const SETTINGS = {
   "redaction.paths": setting(globs, EFFECT, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
   budgets: setting(
     fields({ usd: amount, tokens: wholeAmount, agents: wholeAmount }),
-    NO_EFFECT,
+    EFFECT,
     {},
     "none",
-    "What one thread with everything below it may use before it stands out.",
+    "What one session with all its agents may use before the proxy lets nothing more of it through.",
   ),
-  "retention.age": setting(durationOr("forever"), NO_EFFECT, null, "forever", "How long retinue keeps what it recorded itself."),
-  "retention.bytes": setting(sizeOr("unlimited"), NO_EFFECT, null, "unlimited", "How much of what it recorded itself retinue keeps."),
+  "retention.age": setting(durationOr("forever"), EFFECT, null, "forever", "How long retinue keeps what it recorded itself."),
+  "retention.bytes": setting(sizeOr("unlimited"), EFFECT, null, "unlimited", "How much of what it recorded itself retinue keeps."),
 } as const;
 
 export type SettingKey = keyof typeof SETTINGS;

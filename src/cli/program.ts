@@ -11,6 +11,7 @@ import { type EventsOptions, events } from "./commands/events.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
+import { type ProxyOptions, proxy } from "./commands/proxy.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
@@ -105,6 +106,15 @@ export function buildProgram(): Command {
     .argument("<file>", "the transcript of a session, or of one agent")
     .option("--replace", "even if another one of the same session is here already")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
+  common(program.command("proxy"))
+    .description("an API proxy that records what agents ask and links it to them; prints its address")
+    .option("--port <n>", "listen at this port; 0 for any that is free (default: 4748)")
+    .option("--host <address>", "listen at this address (default: 127.0.0.1)")
+    .option("--upstream <url>", "where requests go, with the path that comes before theirs (default: the API's own address)")
+    .option("--via <url>", "an HTTP proxy on the way there")
+    .option("--timeout <time>", "how long the upstream may be silent", "10m")
+    .option("--redact", "write down only what the settings of redaction let through")
+    .action((options: ProxyOptions, command: Command) => proxy(open(command), options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));

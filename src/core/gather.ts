@@ -80,7 +80,7 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen" && fact.type !== "file-refused") mention(fact.speaker);
+    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased") mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -116,6 +116,7 @@ export function gatherAgents(
       case "call-aliased":
       case "call-offers":
       case "call-refused":
+      case "agent-aliased":
       case "file-refused":
         break;
       default:
@@ -235,7 +236,8 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
   const texts = new Map(
     records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]),
   );
-  return [...texts.values()].join("\n");
+  // Two witnesses of one response say the same words under different keys.
+  return [...new Set(texts.values())].join("\n");
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {

@@ -35,6 +35,7 @@ export type Fact =
   | CallAliased
   | CallOffers
   | CallRefused
+  | AgentAliased
   | FileRefused
   | ParentNamed
   | Answers
@@ -199,6 +200,13 @@ export interface CallRefused {
   readonly call: CallKey;
 }
 
+/** Two names for one agent: a witness that learns its id later called it something else till then. */
+export interface AgentAliased {
+  readonly type: "agent-aliased";
+  readonly alias: AgentKey;
+  readonly agent: AgentKey;
+}
+
 /** The agent's file is not what its place says. What only that place says of the agent does not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
@@ -225,6 +233,8 @@ export interface Answers {
   readonly source: StatedSource;
   /** True: one agent a call, in order of time. False: a name that may come back (a team mate restarted) goes with its newest call. */
   readonly exclusive: boolean;
+  /** How long after the call it may have begun, at most. */
+  readonly withinMs?: number;
   readonly says: string;
 }
 
@@ -318,6 +328,8 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
       return [o.child, o.parent];
     case "process-seen":
       return [o.thread];
+    case "agent-aliased":
+      return [o.alias, o.agent];
     case "answers":
       return [o.agent];
     case "record":

@@ -1,6 +1,8 @@
 import type { EventDraft } from "./event.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
+import type { Dialect } from "./traffic.ts";
 
 /** One product whose records we can read. Pure: it is told what bytes are where and says what they mean. */
 export interface Provider {
@@ -14,6 +16,8 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
+  /** How its requests to an API are to be understood; left out where nobody knows. */
+  readonly wire?: Dialect;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -173,6 +177,8 @@ export interface Parser {
 export interface Findings {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
+  /** Requests to an API that something new is known of. */
+  readonly exchanges?: readonly Exchange[];
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

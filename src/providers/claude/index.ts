@@ -4,6 +4,7 @@ import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
 import { portable } from "./portable.ts";
 import { Transcript } from "./transcript.ts";
+import { wire } from "./wire.ts";
 
 /** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
 export const claude: Provider = {
@@ -41,4 +42,5 @@ export const claude: Provider = {
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,
+  wire,
 };

@@ -4,6 +4,7 @@ import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
+import { wire } from "./wire.ts";
 
 /** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
 export const codex: Provider = {
@@ -32,5 +33,6 @@ export const codex: Provider = {
   },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
+  wire,
   isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),
 };
