@@ -183,7 +183,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = [...Map.groupBy(rows, (row) => row.response).values()];
+  const responses = withoutTwins([...Map.groupBy(rows, (row) => row.response).values()]);
   return responses.flatMap((list, i) => {
     const [first] = list;
     if (first === undefined) return [];
@@ -200,6 +200,17 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
+}
+
+/** Of an answer that two witnesses know by different names, the product's own record counts: it is known by what it used. */
+function withoutTwins(responses: readonly (readonly ObservationOf<"model-call">[])[]): readonly (readonly ObservationOf<"model-call">[])[] {
+  if (!responses.some(([first]) => first?.nameless)) return responses;
+  const used = (list: readonly ObservationOf<"model-call">[]) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
+  const counted = Map.groupBy(
+    responses.filter(([first]) => !first?.nameless),
+    used,
+  );
+  return responses.filter((list) => !list[0]?.nameless || counted.get(used(list))?.pop() === undefined);
 }
 
 /**

@@ -14,6 +14,8 @@ interface Seen {
   readonly keys: readonly RecordKey[];
   /** Position in its source; orders what the clock does not. */
   readonly order: number;
+  /** Said by somebody who looked on. Of a record that the product itself keeps, the product's word on whose it is counts. */
+  readonly witness?: true;
 }
 
 /** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
@@ -125,6 +127,8 @@ export interface ModelCalled {
   readonly vendor?: string;
   /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
   readonly costUsd?: number | null;
+  /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
+  readonly nameless?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;

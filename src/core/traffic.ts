@@ -115,6 +115,8 @@ export interface Caller {
   readonly version: string | null;
   readonly cwd: string | null;
   readonly tag: RequestTag | null;
+  /** This version of the product writes down no names of answers. */
+  readonly namesNoAnswers?: true;
 }
 
 /** How one product's requests are to be understood. Lies in the product's folder, and is handed to the reader of traffic. */

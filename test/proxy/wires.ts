@@ -1,8 +1,8 @@
 /** Recorded exchanges, played once more: a client that asks what the product asked, and an upstream that answers what the model answered. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { FIXTURES } from "../fixtures.ts";
+import { FIXTURES, filesBelow } from "../fixtures.ts";
 import { until } from "../server.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -28,7 +28,8 @@ export function wireOf(provider: string, name: string): WireExchange[] {
 }
 
 const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t));
-const isLeftOpen = ({ hung, served }: WireExchange) => hung !== undefined || served === "hang" || served === "aborted";
+/** Never answered: the client went when its time had come, or was killed in the end. */
+const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted";
 
 export interface ReplayOptions {
   /** Changes what the client sends. */
@@ -52,11 +53,10 @@ export async function replay(wire: readonly WireExchange[], proxyUrl: string, up
     }
     const asked = upstream.asked.find((one) => one.mark === String(exchange.n));
     if (asked === undefined) throw new Error(`exchange ${exchange.n} never arrived`);
-    if (isLeftOpen(exchange)) {
-      upstream.open(asked, exchange);
-      continue;
-    }
-    upstream.answer(asked, exchange);
+    if (exchange.hung !== undefined || isGivenUp(exchange)) upstream.open(asked, exchange);
+    else upstream.answer(asked, exchange);
+    if (exchange.hung !== undefined) continue;
+    if (isGivenUp(exchange)) running.get(exchange)?.abort();
     await running.get(exchange)?.done;
     running.delete(exchange);
   }
@@ -64,6 +64,31 @@ export async function replay(wire: readonly WireExchange[], proxyUrl: string, up
     abort();
     await done;
   }
+}
+
+/** Gives a recording the times at which it all really happened, as the records in a home tell them. */
+export function setBack(folder: string, wire: readonly WireExchange[], home: string): void {
+  const began = typeof wire[0]?.t === "number" ? firstTimeIn(home) - timeOf(wire[0].t) + 20 : 0;
+  const marks = new Map<string, WireExchange>();
+  for (const name of readdirSync(folder)) {
+    const lines = readFileSync(join(folder, name), "utf8").trim().split("\n").map((line) => JSON.parse(line) as { at: number; note: Json });
+    for (const { note } of lines) {
+      const exchange = wire.find(({ n }) => String(n) === (note.headers as Record<string, string> | undefined)?.[MARK]);
+      if (note.is === "asked" && exchange !== undefined) marks.set(String(note.request), exchange);
+    }
+    const moved = lines.map(({ at, note }) => {
+      const exchange = marks.get(String(note.request));
+      const t = exchange === undefined ? null : note.is === "asked" ? exchange.t : (exchange.tEnd ?? exchange.t);
+      return JSON.stringify({ at: t === null ? at : began + timeOf(t), note });
+    });
+    writeFileSync(join(folder, name), `${moved.join("\n")}\n`);
+  }
+}
+
+function firstTimeIn(home: string): number {
+  const texts = filesBelow(home).filter((path) => path.endsWith(".jsonl")).map((path) => readFileSync(join(home, path), "utf8"));
+  const times = texts.flatMap((text) => [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? "")));
+  return Math.min(...times.filter((time) => !Number.isNaN(time)));
 }
 
 export const MARK = "x-test-exchange";

@@ -34,10 +34,10 @@ export const wire: Dialect = {
       tag: id === undefined ? tagOf(asked) : null,
     };
   },
-  prompt({ first }) {
-    // What stands before it is context.
-    const text = readUserText(first.at(-1) ?? "");
-    return text.is === "prompt" && text.text.trim() !== "" ? text.text : null;
+  prompt({ first, tail, chain }) {
+    // What stands before it is context, or the history that a forked agent begins with.
+    const text = readUserText((chain.length > 1 ? tail.at(-1)?.texts.at(-1) : first.at(-1)) ?? "");
+    return text.is === "prompt" ? asWords(text.text.replace(FORK, "")) : null;
   },
   open: (caller, _, saved) => new ClaudeVoice(sessionOf(caller.thread), saved),
   response: (thread, id) => key.record(sessionOf(thread), id),
@@ -48,6 +48,8 @@ export const wire: Dialect = {
   },
   matches: ({ thread }, prompt) => (prompt === null ? [] : [key.promptMatch(sessionOf(thread), prompt)]),
 };
+
+const FORK = /^<fork-boilerplate>[\s\S]*<\/fork-boilerplate>\s*Your directive: /;
 
 const sessionOf = (thread: AgentKey) => partsOf(thread).thread;
 

@@ -4,6 +4,7 @@ import { asObject, asWords, type JsonObject, parseJson } from "../../core/json.t
 import type { AskedRow, Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
 import { Collab } from "./collab.ts";
 import * as key from "./keys.ts";
+import { type Mail, note } from "./mail.ts";
 import { readable } from "./rows.ts";
 
 /** Codex's requests to the Responses API: docs/formats/codex.md, "On the wire". */
@@ -18,6 +19,7 @@ export const wire: Dialect = {
     const root = id ?? cacheKey(asked);
     if (asked.api !== "responses" || root == null) return null;
     const above = headers["x-codex-parent-thread-id"] ?? asWords(turn?.parent_thread_id);
+    const version = /^codex[\w-]*\/([\w.-]+)/.exec(headers["user-agent"] ?? "")?.[1] ?? null;
     return {
       session: headers["session-id"] ?? asWords(turn?.session_id) ?? root,
       thread: key.thread(root),
@@ -26,16 +28,17 @@ export const wire: Dialect = {
       rule: "x-codex-parent-thread-id",
       kind: above == null ? null : "subagent",
       name: null,
-      path: asWords(turn?.agent_name),
+      path: asWords(turn?.agent_name) ?? mailIn(asked.tail)?.recipient ?? null,
       agentType: null,
       isAgent: above != null || headers["x-openai-subagent"] !== undefined,
-      version: /^codex[\w-]*\/([\w.-]+)/.exec(headers["user-agent"] ?? "")?.[1] ?? null,
+      version,
       cwd: Object.keys(asObject(turn?.workspaces) ?? {})[0] ?? null,
       tag: headers["x-openai-subagent"] === "compact" ? "compaction" : null,
+      ...(isBefore153(version) ? { namesNoAnswers: true as const } : {}),
     };
   },
   // What comes first is about the machine.
-  prompt: ({ tail }) => readable(tail.flatMap(({ texts }) => texts).at(-1)),
+  prompt: ({ tail }) => mailIn(tail)?.text ?? readable(tail.flatMap(({ texts }) => texts).at(-1)),
   open: (caller, agent, saved) => new CodexVoice(partsOf(agent).thread, caller.path ?? "/root", saved),
   response: (_, id) => key.response(id),
   unnamed: (_, response) => key.thread(response),
@@ -45,6 +48,18 @@ export const wire: Dialect = {
     return [...(path === null || parent === null ? [] : [key.pathMatch(above, path)]), ...(prompt === null ? [] : [key.promptMatch(above, prompt)])];
   },
 };
+
+/** Since 0.153 rollouts name every answer. */
+function isBefore153(version: string | null): boolean {
+  const [major = 0, minor = 0] = (version ?? "0.0").split(".").map(Number);
+  return version === null || (major === 0 && minor < 153);
+}
+
+/** The task that another agent wrote. */
+function mailIn(tail: readonly TailPart[]): Mail | null {
+  const letter = note(parseJson(tail.flatMap(({ texts }) => texts).at(-1) ?? "")?.value);
+  return letter?.is === "task" ? letter : null;
+}
 
 /** In a header, and since 0.14x in the body as well. */
 function turnOf({ headers, rest }: AskedRow): JsonObject | null {
@@ -73,7 +88,9 @@ class CodexVoice implements Voice {
     for (const { texts, results } of tail) {
       for (const { id, text } of results) this.#collab.answered(out, id, text);
       for (const text of texts) {
-        this.#collab.notified(out, text);
+        const letter = note(parseJson(text)?.value);
+        if (letter === null) this.#collab.notified(out, text);
+        else this.#collab.told(out, letter);
         const [, author, answer] = FINAL.exec(text) ?? [];
         if (author !== undefined) this.#collab.told(out, { author, recipient: this.#path, is: "result", text: answer ?? null });
       }

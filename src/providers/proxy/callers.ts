@@ -17,6 +17,8 @@ export interface Who {
   readonly prompt: string | null;
   /** Nobody heard of this agent before. */
   readonly isFirst: boolean;
+  /** Its name is of our making: what it says counts by the names of its answers, which the product's own records know too. */
+  readonly isUnnamed: boolean;
 }
 
 interface Offer {
@@ -29,6 +31,7 @@ interface Known {
   /** Null for the thread itself. */
   readonly agent: AgentKey | null;
   readonly root: string;
+  readonly isUnnamed?: true;
 }
 
 /** An agent that content alone tells from others, until a result names it. */
@@ -110,14 +113,18 @@ export class Callers {
   }
 
   #named(name: string, dialect: Dialect, caller: Caller, asked: AskedRow): Who {
-    const standing = this.#stand(this.#scope(name, caller), asked);
+    const found = this.#stand(this.#scope(name, caller), asked);
+    // An agent that begins with all that was said in the thread is not the thread.
+    const isFork = caller.agent === null && caller.isAgent && !found.isNew && this.#known.get(found.conversation)?.agent === null;
+    const standing = isFork ? this.#scope(name, caller).forked(asked.request, asked.chain) : found;
     const tag = caller.tag ?? tagOf(asked);
     const prompt = dialect.prompt(asked);
     const internal = tag !== null && OWN_BEHALF.has(tag) ? tag : null;
     const agent = caller.agent ?? (internal === null ? this.#byContent(caller, standing, prompt) : null);
     const isFirst = agent !== null && internal === null && !this.#heard.has(agent);
     if (isFirst) this.#heard.add(agent);
-    return { dialect: name, caller, agent: internal === null ? agent : null, internal, tag, standing, prompt, isFirst };
+    const isUnnamed = agent === null || this.#known.get(standing.conversation)?.isUnnamed === true;
+    return { dialect: name, caller, agent: internal === null ? agent : null, internal, tag, standing, prompt, isFirst: isFirst && !isUnnamed, isUnnamed };
   }
 
   /** Within a session that names no agents: who goes on with a conversation, who was called for, and else the thread itself. */
@@ -142,7 +149,7 @@ export class Callers {
   name({ dialect, caller, standing, prompt }: Who, response: string): AgentKey {
     const { thread } = caller;
     const agent = this.dialect(dialect).unnamed(thread, response);
-    this.#known.set(standing.conversation, { agent, root: thread });
+    this.#known.set(standing.conversation, { agent, root: thread, isUnnamed: true });
     const unnamed = { agent, prompt: nameOf((prompt ?? "").trim()), answer: "" };
     this.#unnamed.set(thread, [...(this.#unnamed.get(thread) ?? []), unnamed]);
     return agent;
@@ -188,7 +195,7 @@ export class Callers {
     this.#known.set(standing.conversation, { agent: key, root });
     const caller = anonymousCaller(standing.conversation, null);
     const tag = tagOf(asked);
-    return { dialect: partsOf(root as AgentKey).thread, caller, agent: key, internal: null, tag, standing, prompt, isFirst };
+    return { dialect: partsOf(root as AgentKey).thread, caller, agent: key, internal: null, tag, standing, prompt, isFirst, isUnnamed: false };
   }
 
   #rootFor(prompt: string, { windowMs }: AskedRow, at: number): string | null {

@@ -76,6 +76,15 @@ export class Conversations {
     return standing;
   }
 
+  /** It goes on from another's conversation, and is one of its own from here. */
+  forked(request: string, chain: readonly string[]): Standing {
+    const name = prefixes(chain).at(-1) ?? "";
+    this.#ends.set(name, (this.#ends.get(name) ?? []).filter((end) => end.request !== request));
+    const standing = begins(request);
+    this.#remember(name, { ...standing, request, is: "asked" });
+    return standing;
+  }
+
   answered(request: string, standing: Standing, chain: readonly string[], words: readonly string[]): void {
     const name = prefixes([...chain, ...words]).at(-1);
     if (name !== undefined && words.length > 0) this.#remember(name, { ...standing, request, is: "said" });

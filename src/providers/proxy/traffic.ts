@@ -124,7 +124,7 @@ export class Traffic implements Parser {
     this.#open.set(row.request, open);
     this.#last = { line, row, at, of: open };
     const out = this.#findings(open, at, line, []);
-    if (open.agent !== null) this.#begin(out, open, at);
+    if (open.agent !== null && who?.isUnnamed === false) this.#begin(out, open, at);
     return this.#with(out, open);
   }
 
@@ -145,7 +145,7 @@ export class Traffic implements Parser {
       ...(caller.name === null ? {} : { name: caller.name }),
       ...(caller.path === null ? {} : { path: caller.path }),
       ...(caller.cwd === null ? {} : { cwd: caller.cwd }),
-      ...(prompt === null || !who.isFirst ? {} : { prompt }),
+      ...(prompt === null || !(who.isFirst || who.agent === null) ? {} : { prompt }),
     });
     if (caller.parent !== null && caller.rule !== null)
       out.add({
@@ -201,10 +201,9 @@ export class Traffic implements Parser {
     open.response = dialect.response(who.caller.thread, row.response);
     open.answer = row.response;
     open.model = row.model ?? open.model;
-    const isPending = open.agent === null;
-    if (isPending && who.internal === null) open.agent = this.#callers.name(who, row.response);
+    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, row.response);
     open.exchange = { ...open.exchange, response: open.response, model: open.model, speaker: open.agent ?? who.caller.thread };
-    if (!isPending || open.agent === null) return this.#with(null, open);
+    if (!who.isUnnamed || open.agent === null) return this.#with(null, open);
     const out = this.#findings(open, at, line, [open.response]);
     this.#begin(out, open, open.at);
     return this.#with(out, open);
@@ -259,7 +258,7 @@ export class Traffic implements Parser {
     else out.add({ ...RECORD, stands: standAfter(row, open.blocks) });
     if (isWhole && usage !== null && response !== null) {
       const { vendor } = this.#callers.dialect(who.dialect);
-      const of = vendor === "" ? {} : { vendor };
+      const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.namesNoAnswers ? { nameless: true as const } : {}) };
       out.add({ type: "model-call", response, model: open.model ?? "", ...of, tokens: usage, chars: 0, ended: true });
     }
     return this.#with(out, open);
@@ -298,7 +297,7 @@ export class Traffic implements Parser {
   #isAnswer = (who: Who) => !this.#isNamed(who) || this.#callers.dialect(who.dialect).namesAnswers;
 
   #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
-    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys });
+    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, witness: true });
   }
 
   #with(out: FindingsOf | null, { exchange }: Open): Findings {

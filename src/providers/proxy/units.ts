@@ -19,7 +19,8 @@ export function messagesIn(api: Api, body: JsonObject): readonly JsonObject[] {
 
 /** Who said a message: the model, somebody to the model, or neither. */
 export function sideOf(message: JsonObject): "model" | "user" | "other" {
-  if (message.role === "assistant") return "model";
+  // Up to 0.135, what agents of Codex write to each other stands in a message of the assistant.
+  if (message.role === "assistant") return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
   const type = asText(message.type);
   if (type === null || type === "message") return message.role === "user" ? "user" : "other";
   if (type.endsWith("_output")) return "user";
