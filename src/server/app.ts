@@ -8,6 +8,7 @@ import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
+import { requestRoutes } from "./routes/requests.ts";
 
 /** Nobody has more to say to us than two URIs. */
 const MAX_BODY = 64 * 1024;
@@ -21,6 +22,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));
   app.route("/api", agentRoutes(context));
   app.route("/api", machineRoutes(context));
+  app.route("/api", requestRoutes(context));
   app.route("/api", liveRoutes(context));
   const documentation = {
     info: { title: "retinue", version: context.version, description: "What the agents on this machine did and do. URIs in paths are percent-encoded." },

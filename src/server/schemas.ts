@@ -5,14 +5,14 @@ import { EVENT_KINDS } from "../core/event.ts";
 import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
 import { GROUPS } from "../core/stats.ts";
 
-const text = v.nullable(v.string());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const text = v.nullable(v.string());
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
 
-const Tokens = {
+export const Tokens = {
   inputTokens: count,
   outputTokens: count,
   reasoningTokens: count,
@@ -212,9 +212,9 @@ export const Failed = v.pipe(
   v.metadata({ ref: "Failed" }),
 );
 
-const wholeNumber = (min: number, max: number) =>
+export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
-const flag = v.pipe(
+export const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
   v.transform((word) => word !== "false" && word !== "0"),
 );

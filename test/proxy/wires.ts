@@ -51,7 +51,7 @@ export async function replay(wire: readonly WireExchange[], proxyUrl: string, up
       await until(() => upstream.asked.length > before);
       continue;
     }
-    const asked = upstream.asked.find((one) => one.mark === String(exchange.n));
+    const asked = upstream.asked.findLast((one) => one.mark === String(exchange.n));
     if (asked === undefined) throw new Error(`exchange ${exchange.n} never arrived`);
     if (exchange.hung !== undefined || isGivenUp(exchange)) upstream.open(asked, exchange);
     else upstream.answer(asked, exchange);

@@ -1,0 +1,89 @@
+import type { RecordedExchange } from "../core/exchange.ts";
+import { asText, type JsonObject, jsonText } from "../core/json.ts";
+import { readRecorded } from "../core/recording.ts";
+import type { AskedRow, TrafficRow } from "../core/traffic.ts";
+import { readRow } from "../providers/proxy/rows.ts";
+import { textsIn } from "../providers/proxy/units.ts";
+import { noReads, readLines } from "../transports/files.ts";
+import { Failure } from "./failure.ts";
+import { isWholeJson } from "./sync.ts";
+
+/** A text that was sent, by the name under which all of it can be asked for. */
+export interface Piece {
+  readonly piece: string;
+  readonly role: string;
+  readonly preview: string;
+  readonly chars: number;
+  /** It was not in the request before. */
+  readonly is_new: boolean;
+}
+
+export interface RequestContent {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly response_headers: Readonly<Record<string, string>>;
+  readonly system: Piece | null;
+  readonly tools: Piece | null;
+  readonly messages: readonly Piece[];
+  /** Pieces of the request before that are not in this one any more. */
+  readonly gone: readonly string[];
+  readonly settings: JsonObject;
+  readonly answer: readonly JsonObject[];
+}
+
+const PREVIEW = 600;
+
+/** What was sent and answered, read from the recording: texts by their beginnings, because every request repeats all that was said. */
+export async function contentOf({ id, file, before }: RecordedExchange): Promise<RequestContent> {
+  const asked = new Map<string, AskedRow>();
+  const pieces = new Map<string, unknown>();
+  const answer: JsonObject[] = [];
+  let answered: Readonly<Record<string, string>> = {};
+  for await (const row of rowsIn(file)) {
+    if (row.is === "piece") pieces.set(row.piece, row.json);
+    else if (row.is === "asked" && (row.request === id || row.request === before)) asked.set(row.request, row);
+    else if (row.request === id && row.is === "block") answer.push(row.block);
+    else if (row.request === id && row.is === "answered") answered = row.headers;
+  }
+  const now = asked.get(id);
+  if (now === undefined) throw new Failure("not_found", `the recording of ${id} is gone`, []);
+  const then = asked.get(before ?? "");
+  const known = new Set(then === undefined ? [] : [...then.messages, then.system, then.tools]);
+  const piece = (name: string, role: string): Piece => {
+    const json = pieces.get(name);
+    const text = wordsIn(json);
+    return { piece: name, role, preview: text.slice(0, PREVIEW), chars: text.length, is_new: !known.has(name) };
+  };
+  return {
+    headers: now.headers,
+    response_headers: answered,
+    system: now.system === null ? null : piece(now.system, "system"),
+    tools: now.tools === null ? null : piece(now.tools, "tools"),
+    messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
+    gone: then === undefined ? [] : then.messages.filter((name) => !now.messages.includes(name)),
+    settings: now.rest,
+    answer,
+  };
+}
+
+/** All of one text. */
+export async function pieceOf({ file }: RecordedExchange, name: string): Promise<unknown> {
+  for await (const row of rowsIn(file)) if (row.is === "piece" && row.piece === name) return row.json;
+  throw new Failure("not_found", `no such text in this recording`, []);
+}
+
+async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
+  for await (const lines of readLines(file, noReads(), isWholeJson, { offset: 0, lines: 0 }, { packed: undefined }))
+    for (const line of lines) {
+      const recorded = line.is === "line" ? readRecorded(line.bytes) : null;
+      const row = recorded !== null && "note" in recorded ? readRow(recorded.note) : null;
+      if (row !== null) yield row;
+    }
+}
+
+const roleOf = (json: unknown) => asText((json as JsonObject | undefined)?.role) ?? asText((json as JsonObject | undefined)?.type) ?? "";
+
+/** What people read in it; else all of it. */
+function wordsIn(json: unknown): string {
+  const texts = Array.isArray(json) ? textsIn({ content: json }) : textsIn((json ?? {}) as JsonObject);
+  return texts.length > 0 ? texts.join("\n") : (jsonText(json) ?? "");
+}
