@@ -1,9 +1,9 @@
 import type { RecordedExchange } from "../core/exchange.ts";
-import { asText, type JsonObject, jsonText } from "../core/json.ts";
+import { asObject, asText, type JsonObject, jsonText } from "../core/json.ts";
 import { readRecorded } from "../core/recording.ts";
 import type { AskedRow, TrafficRow } from "../core/traffic.ts";
+import { partOf } from "../providers/proxy/blocks.ts";
 import { readRow } from "../providers/proxy/rows.ts";
-import { textsIn } from "../providers/proxy/units.ts";
 import { noReads, readLines } from "../transports/files.ts";
 import { Failure } from "./failure.ts";
 import { isWholeJson } from "./sync.ts";
@@ -24,8 +24,8 @@ export interface RequestContent {
   readonly system: Piece | null;
   readonly tools: Piece | null;
   readonly messages: readonly Piece[];
-  /** Pieces of the request before that are not in this one any more. */
-  readonly gone: readonly string[];
+  /** Of the request before: what its system prompt and tools were called, and messages that are not in this one any more. */
+  readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
   readonly settings: JsonObject;
   readonly answer: readonly JsonObject[];
 }
@@ -59,7 +59,8 @@ export async function contentOf({ id, file, before }: RecordedExchange): Promise
     system: now.system === null ? null : piece(now.system, "system"),
     tools: now.tools === null ? null : piece(now.tools, "tools"),
     messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
-    gone: then === undefined ? [] : then.messages.filter((name) => !now.messages.includes(name)),
+    previous:
+      then === undefined ? null : { system: then.system, tools: then.tools, gone: then.messages.filter((name) => !now.messages.includes(name)) },
     settings: now.rest,
     answer,
   };
@@ -80,10 +81,17 @@ async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
     }
 }
 
-const roleOf = (json: unknown) => asText((json as JsonObject | undefined)?.role) ?? asText((json as JsonObject | undefined)?.type) ?? "";
+const roleOf = (json: unknown) => asText(asObject(json)?.role) ?? asText(asObject(json)?.type) ?? "";
 
 /** What people read in it; else all of it. */
 function wordsIn(json: unknown): string {
-  const texts = Array.isArray(json) ? textsIn({ content: json }) : textsIn((json ?? {}) as JsonObject);
-  return texts.length > 0 ? texts.join("\n") : (jsonText(json) ?? "");
+  if (typeof json === "string") return json;
+  if (Array.isArray(json)) return json.map(wordsIn).join("\n");
+  const block = asObject(json);
+  if (block === null) return "";
+  const part = partOf(block);
+  if (part.is === "text" || part.is === "reasoning") return part.text;
+  if (part.is === "call") return `${part.call.name} ${jsonText(part.call.input) ?? ""}`;
+  const inside = block.content ?? block.output;
+  return typeof inside === "string" || Array.isArray(inside) ? wordsIn(inside) : (asText(block.text) ?? jsonText(block) ?? "");
 }

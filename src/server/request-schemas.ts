@@ -47,7 +47,7 @@ export const RequestDetail = v.object({
     system: v.nullable(piece),
     tools: v.nullable(piece),
     messages: v.array(piece),
-    gone: v.array(v.string()),
+    previous: v.nullable(v.object({ system: text, tools: text, gone: v.array(v.string()) })),
     settings: v.record(v.string(), v.unknown()),
     answer: v.array(v.record(v.string(), v.unknown())),
   }),

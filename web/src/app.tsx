@@ -10,6 +10,7 @@ import { TipLayer } from "./view/tip.tsx";
 const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
+const Requests = lazy(() => import("./pages/requests.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
@@ -92,6 +93,9 @@ export function App() {
             </Match>
             <Match when={route().page === "log"}>
               <Log uri={uri()} />
+            </Match>
+            <Match when={route().page === "requests"}>
+              <Requests uri={uri()} />
             </Match>
             <Match when={route().page === "health"}>
               <Health />

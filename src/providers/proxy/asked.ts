@@ -17,6 +17,7 @@ export interface Question {
 /** Longer texts are cut where they are only there to be recognised. */
 const MAX_TEXT = 20_000;
 const MAX_OPENING = 2_000;
+const MAX_DEPTH = 50;
 const CREDENTIALS = /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token$|secret|password|signature/;
 
 /** Headers by name, without those that open doors. Kept is that there was one. */
@@ -54,7 +55,7 @@ export function readAsked(question: Question, text: string | null, bytes: number
 
   const pieces: PieceRow[] = [];
   const piece = (json: unknown): string => {
-    const name = nameOf(jsonText(json) ?? "");
+    const name = nameOf(jsonText(undecorated(json)) ?? "");
     pieces.push({ is: "piece", piece: name, json });
     return name;
   };
@@ -79,6 +80,13 @@ export function readAsked(question: Question, text: string | null, bytes: number
     },
     pieces,
   };
+}
+
+/** Marks of what is to be cached move on with every request, and change nothing that is said. */
+function undecorated(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]])));
 }
 
 const NOTHING_READ = {
