@@ -201,8 +201,11 @@ export class Callers {
   #rootFor(prompt: string, { windowMs }: AskedRow, at: number): string | null {
     const wanted = nameOf(prompt.trim());
     const fitting = (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer.prompt === wanted && at - offer.at <= (windowMs ?? Number.POSITIVE_INFINITY));
-    const roots = new Set(fitting.map((offer) => offer.root));
-    return roots.size === 1 ? ([...roots][0] ?? null) : null;
+    const [claimed] = fitting;
+    // Where several sessions call for the same, nobody can know whose it is.
+    if (claimed === undefined || fitting.some(({ root }) => root !== claimed.root)) return null;
+    this.#offers.set(ANONYMOUS, (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer !== claimed));
+    return claimed.root;
   }
 
   #stand(scope: Conversations, asked: AskedRow): Standing {
