@@ -35,7 +35,11 @@ export interface ConversationPlace {
 const PAGE = 500;
 
 /** Conversations with traffic, the one with the newest request first. */
-export function conversations(library: Library, limit: number, after?: ConversationPlace): { readonly items: readonly Conversation[]; readonly next: ConversationPlace | null } {
+export function conversations(
+  library: Library,
+  limit: number,
+  after?: ConversationPlace,
+): { readonly items: readonly Conversation[]; readonly next: ConversationPlace | null } {
   const reader = new Reader(library);
   const items: Conversation[] = [];
   const seen = new Set<AgentKey>();

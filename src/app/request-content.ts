@@ -59,8 +59,7 @@ export async function contentOf({ id, file, before }: RecordedExchange): Promise
     system: now.system === null ? null : piece(now.system, "system"),
     tools: now.tools === null ? null : piece(now.tools, "tools"),
     messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
-    previous:
-      then === undefined ? null : { system: then.system, tools: then.tools, gone: then.messages.filter((name) => !now.messages.includes(name)) },
+    previous: then === undefined ? null : { system: then.system, tools: then.tools, gone: then.messages.filter((name) => !now.messages.includes(name)) },
     settings: now.rest,
     answer,
   };

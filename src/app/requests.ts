@@ -15,7 +15,12 @@ export interface RequestRecord {
   readonly uri: string | null;
   readonly is_subtask: boolean;
   readonly parent_task_request_id: string | null;
-  readonly task_tool_invocation: readonly { readonly tool_use_id: string; readonly name: string; readonly prompt: string | null; readonly description: string | null }[];
+  readonly task_tool_invocation: readonly {
+    readonly tool_use_id: string;
+    readonly name: string;
+    readonly prompt: string | null;
+    readonly description: string | null;
+  }[];
   readonly conversation_id: string;
   readonly branch: string;
   readonly previous_request_id: string | null;
@@ -78,7 +83,11 @@ export class Requests {
   }
 
   /** Newest first. */
-  list({ agent, isWork = false, limit, after }: RequestsAsked): { readonly items: readonly RequestRecord[]; readonly last: RecordedExchange | null; readonly isMore: boolean } {
+  list({ agent, isWork = false, limit, after }: RequestsAsked): {
+    readonly items: readonly RequestRecord[];
+    readonly last: RecordedExchange | null;
+    readonly isMore: boolean;
+  } {
     const found: RecordedExchange[] = [];
     const thread = agent === undefined ? {} : { thread: threadOf(agent) };
     let place = after;
@@ -194,7 +203,9 @@ function standing({ how, error, httpStatus, process, stop }: RecordedExchange): 
   switch (how) {
     case "open": {
       const isAlive = process !== null && processLiveness({ pid: process.pid, startedAt: process.startedAt, birth: null, domain: null }) === "alive";
-      return isAlive ? { status: "running", reason: "it has not been answered to the end" } : { status: "shutdown", reason: "the proxy ended before the answer did: it is lost" };
+      return isAlive
+        ? { status: "running", reason: "it has not been answered to the end" }
+        : { status: "shutdown", reason: "the proxy ended before the answer did: it is lost" };
     }
     case "finished":
       if (error !== null || (httpStatus ?? 0) >= 400) return { status: "errored", reason: error ?? `the upstream answered ${httpStatus}` };

@@ -7,7 +7,8 @@ import { opencode } from "./opencode/index.ts";
 import { pi } from "./pi/index.ts";
 import { proxyOf } from "./proxy/index.ts";
 
-const PRODUCTS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi];
+/** Those that read a product's own records. */
+export const PRODUCTS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi];
 
 /** The only list of providers. */
 export const PROVIDERS: readonly Provider[] = [...PRODUCTS, proxyOf(PRODUCTS)];

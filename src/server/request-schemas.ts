@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { REQUEST_TAGS } from "../core/traffic.ts";
-import { count, flag, text, Tokens, wholeNumber } from "./schemas.ts";
+import { count, flag, Tokens, text, wholeNumber } from "./schemas.ts";
 
 const status = v.picklist(STATUSES);
 const when = v.pipe(v.string(), v.isoTimestamp());

@@ -20,9 +20,7 @@ export interface AnsweredHead {
 }
 
 /** How an exchange ended. `refused`: it was never passed on. */
-export type Ending =
-  | { readonly how: "finished" | "aborted" }
-  | { readonly how: "failed" | "timed-out" | "refused"; readonly error: string };
+export type Ending = { readonly how: "finished" | "aborted" } | { readonly how: "failed" | "timed-out" | "refused"; readonly error: string };
 
 /** Looks on while bytes go by; each is passed on before it is told of. What it does can neither hold up nor change anything. */
 export interface ExchangeWitness {
@@ -102,12 +100,18 @@ function stop(server: Server, graceMs: number): Promise<void> {
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: ProxyOptions): void {
   const { method = "GET", url = "/", rawHeaders } = incoming;
-  if (!url.startsWith("/")) return answer(outgoing, 400, options.failure(400, "this proxy leads to its own upstream and nowhere else"));
+  if (!url.startsWith("/")) {
+    answer(outgoing, 400, options.failure(400, "this proxy leads to its own upstream and nowhere else"));
+    return;
+  }
   const upstream = options.upstreamFor(method, url, rawHeaders);
   const head: AskedHead = { method, path: url, headers: rawHeaders, upstream: upstream.href };
   const witness = discreet(options.begin(head), options.onTrouble);
   const refusal = options.refuses?.(head) ?? null;
-  if (refusal !== null) return refuse(incoming, outgoing, refusal, witness);
+  if (refusal !== null) {
+    refuse(incoming, outgoing, refusal, witness);
+    return;
+  }
   const up = ask(incoming, upstream, options);
   let ending: Ending | null = null;
   const end = (how: Ending) => {

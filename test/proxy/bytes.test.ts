@@ -68,10 +68,10 @@ it("passes method, path, query, headers and body on as they are, below the upstr
 });
 
 it.each([
-  ["line feeds", "event: a\ndata: {\"type\":\"ping\"}\n\n"],
+  ["line feeds", 'event: a\ndata: {"type":"ping"}\n\n'],
   ["carriage returns", "event: a\r\ndata: 1\r\n\r\ndata: 2\r\rdata: 3\n\n"],
-  ["comments, retry and unknown events", ": hello\n\nretry: 3000\nid: 7\nevent: never_heard_of\ndata: {\"x\":\"\\u2028 ü\"}\n\n:\n\n"],
-  ["malformed events", "data: {\"type\": \"content_block_delta\", \n\ndata:\n\nevent\n\ndata: [DONE]\n\n"],
+  ["comments, retry and unknown events", ': hello\n\nretry: 3000\nid: 7\nevent: never_heard_of\ndata: {"x":"\\u2028 ü"}\n\n:\n\n'],
+  ["malformed events", 'data: {"type": "content_block_delta", \n\ndata:\n\nevent\n\ndata: [DONE]\n\n'],
 ])("a stream with %s, cut at every byte", async (_, text) => {
   const bytes = Buffer.from(text);
   const { proxied } = await between(async ({ outgoing }) => {

@@ -35,7 +35,10 @@ async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions 
 /** What only files tell cannot be known from the traffic: ids that were never sent. */
 function asTheWireKnows(thread: RecordedThread, wire: readonly WireExchange[]): RecordedThread {
   const sent = JSON.stringify(wire);
-  return { ...thread, agents: thread.agents.map((agent) => (agent.agentId !== null && !sent.includes(agent.agentId) ? { ...agent, agentIdNative: false } : agent)) };
+  return {
+    ...thread,
+    agents: thread.agents.map((agent) => (agent.agentId !== null && !sent.includes(agent.agentId) ? { ...agent, agentIdNative: false } : agent)),
+  };
 }
 
 const nobodyNamed = (thread: RecordedThread): RecordedThread => ({
@@ -44,7 +47,8 @@ const nobodyNamed = (thread: RecordedThread): RecordedThread => ({
 });
 
 /** The ids by which a client tells its agents apart. */
-const AGENT_HEADERS = /^(x-claude-code-(agent|parent).*|thread-id|x-codex-parent-thread-id|x-openai-subagent|x-codex-turn-metadata|x-codex-window-id|x-client-request-id)$/;
+const AGENT_HEADERS =
+  /^(x-claude-code-(agent|parent).*|thread-id|x-codex-parent-thread-id|x-openai-subagent|x-codex-turn-metadata|x-codex-window-id|x-client-request-id)$/;
 const withoutAgents = (headers: Readonly<Record<string, string>>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !AGENT_HEADERS.test(name)));
 
 describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
@@ -57,7 +61,9 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   });
 
   // Older versions send none.
-  const naming = casesOf(provider).filter((name) => wireOf(provider, name).some(({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"]));
+  const naming = casesOf(provider).filter((name) =>
+    wireOf(provider, name).some(({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"]),
+  );
   it.each(naming)("without the ids of agents, has the same agents by what they say: %s", async (name) => {
     const wire = wireOf(provider, name);
     const trees = await treesAfter(wire, { headers: withoutAgents });

@@ -45,7 +45,12 @@ const sessionOf = (wire: typeof NESTED) => wire[0]?.headers["x-claude-code-sessi
 describe("requests", () => {
   it("are listed newest first, page by page, each with its agent", async () => {
     const { items } = await ask<Page<RequestRecord>>("/api/requests", "/api/requests?limit=1000");
-    expect(items.map(({ started_at }) => started_at)).toEqual(items.map(({ started_at }) => started_at).toSorted().reverse());
+    expect(items.map(({ started_at }) => started_at)).toEqual(
+      items
+        .map(({ started_at }) => started_at)
+        .toSorted()
+        .reverse(),
+    );
     const paged: string[] = [];
     for (let next: string | null = ""; next !== null; ) {
       const page: Page<RequestRecord> = await ask("/api/requests", `/api/requests?limit=3${next === "" ? "" : `&cursor=${next}`}`);
@@ -97,8 +102,11 @@ describe("requests", () => {
     expect(content.messages.some(({ is_new }) => is_new)).toBe(true);
     expect(content.messages.some(({ is_new }) => !is_new)).toBe(true);
     expect(content.answer).toEqual([{ type: "text", text: "main done" }]);
-    const { json } = await ask<{ json: unknown }>("/api/requests/{id}/pieces/{piece}", `/api/requests/${second?.request_id}/pieces/${content.messages[0]?.piece}`);
-    expect(json).toEqual((NESTED.at(-1)?.request as { messages: unknown[] }).messages[0]);
+    const { json } = await ask<{ json: unknown }>(
+      "/api/requests/{id}/pieces/{piece}",
+      `/api/requests/${second?.request_id}/pieces/${content.messages[0]?.piece}`,
+    );
+    expect(json).toEqual((NESTED.at(-1)?.request?.messages as unknown[] | undefined)?.[0]);
   });
 
   it.each([
@@ -131,7 +139,10 @@ it("conversations have messages, sub-tasks and branches", async () => {
 
 it("an agent can be linked by hand by one of its requests, and back", async () => {
   const { items } = await all();
-  const [child, parent] = [items.find(({ is_subtask, uri }) => is_subtask && uri?.includes(sessionOf(CUSTOM))), items.find(({ uri }) => uri === `claude://${sessionOf(NESTED)}`)];
+  const [child, parent] = [
+    items.find(({ is_subtask, uri }) => is_subtask && uri?.includes(sessionOf(CUSTOM))),
+    items.find(({ uri }) => uri === `claude://${sessionOf(NESTED)}`),
+  ];
   const linked = await server.json<{ parent: string }>("/api/links", {
     method: "POST",
     body: JSON.stringify({ child: child?.request_id, parent: parent?.request_id }),

@@ -65,6 +65,7 @@ const responsesEvent = (data: { readonly type: string; readonly [more: string]: 
 
 function* responsesEvents(response: Readonly<Record<string, unknown>>, isFailure: boolean): Generator<string> {
   yield responsesEvent({ type: "response.created", response: { id: response.id, model: response.model, status: "in_progress" } });
-  for (const [output_index, item] of ((response.output ?? []) as unknown[]).entries()) yield responsesEvent({ type: "response.output_item.done", output_index, item });
+  for (const [output_index, item] of ((response.output ?? []) as unknown[]).entries())
+    yield responsesEvent({ type: "response.output_item.done", output_index, item });
   yield responsesEvent({ type: isFailure ? "response.failed" : "response.completed", response });
 }

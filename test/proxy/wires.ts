@@ -23,7 +23,9 @@ export interface WireExchange {
 }
 
 export function wireOf(provider: string, name: string): WireExchange[] {
-  const lines = readFileSync(join(FIXTURES, provider, name, "wire.jsonl"), "utf8").trim().split("\n");
+  const lines = readFileSync(join(FIXTURES, provider, name, "wire.jsonl"), "utf8")
+    .trim()
+    .split("\n");
   return lines.map((line) => JSON.parse(line) as WireExchange).filter(({ url }) => !/\/v1\/(traces|logs|metrics)/.test(url));
 }
 
@@ -71,7 +73,10 @@ export function setBack(folder: string, wire: readonly WireExchange[], home: str
   const began = typeof wire[0]?.t === "number" ? firstTimeIn(home) - timeOf(wire[0].t) + 20 : 0;
   const marks = new Map<string, WireExchange>();
   for (const name of readdirSync(folder)) {
-    const lines = readFileSync(join(folder, name), "utf8").trim().split("\n").map((line) => JSON.parse(line) as { at: number; note: Json });
+    const lines = readFileSync(join(folder, name), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { at: number; note: Json });
     for (const { note } of lines) {
       const exchange = wire.find(({ n }) => String(n) === (note.headers as Record<string, string> | undefined)?.[MARK]);
       if (note.is === "asked" && exchange !== undefined) marks.set(String(note.request), exchange);
@@ -86,7 +91,9 @@ export function setBack(folder: string, wire: readonly WireExchange[], home: str
 }
 
 function firstTimeIn(home: string): number {
-  const texts = filesBelow(home).filter((path) => path.endsWith(".jsonl")).map((path) => readFileSync(join(home, path), "utf8"));
+  const texts = filesBelow(home)
+    .filter((path) => path.endsWith(".jsonl"))
+    .map((path) => readFileSync(join(home, path), "utf8"));
   const times = texts.flatMap((text) => [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? "")));
   return Math.min(...times.filter((time) => !Number.isNaN(time)));
 }

@@ -54,7 +54,16 @@ export class Budgets {
     const caller = callerOf(row);
     if (caller === null || ended.usage === null) return;
     const tokens = tokensOf(row.api, ended.usage);
-    const call = { response: recordKey(caller.product, ended.request), rows: null, at: Date.now(), model, vendor: caller.vendor, tokens, counted: true, end: "finished" } as const;
+    const call = {
+      response: recordKey(caller.product, ended.request),
+      rows: null,
+      at: Date.now(),
+      model,
+      vendor: caller.vendor,
+      tokens,
+      counted: true,
+      end: "finished",
+    } as const;
     const session = this.#sessions.get(caller.session) ?? { agents: new Map<string, Spent>() };
     this.#sessions.set(caller.session, session);
     const spent = session.agents.get(caller.agent) ?? { tokens: 0, usd: 0, calls: 0 };
@@ -89,7 +98,8 @@ function callerOf(asked: AskedRow): { readonly session: string; readonly agent: 
   for (const { name, wire } of PROVIDERS) {
     const caller = wire?.identify(asked) ?? null;
     if (caller === null || wire === undefined) continue;
-    const agent = caller.agent === null || caller.agent === caller.thread ? "the main thread" : `agent ${caller.agent.slice(caller.agent.lastIndexOf("/") + 1)}`;
+    const agent =
+      caller.agent === null || caller.agent === caller.thread ? "the main thread" : `agent ${caller.agent.slice(caller.agent.lastIndexOf("/") + 1)}`;
     return { session: caller.session, agent, vendor: wire.vendor, product: name };
   }
   return null;

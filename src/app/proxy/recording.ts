@@ -17,7 +17,13 @@ export type Told =
   | { readonly is: "asked" | "answer"; readonly id: string; readonly at: number; readonly bytes: Uint8Array }
   | { readonly is: "asked-all"; readonly id: string; readonly at: number }
   | { readonly is: "answered"; readonly id: string; readonly at: number; readonly status: number; readonly headers: readonly string[] }
-  | { readonly is: "ended"; readonly id: string; readonly at: number; readonly how: "finished" | "aborted" | "failed" | "timed-out" | "refused"; readonly error: string | null };
+  | {
+      readonly is: "ended";
+      readonly id: string;
+      readonly at: number;
+      readonly how: "finished" | "aborted" | "failed" | "timed-out" | "refused";
+      readonly error: string | null;
+    };
 
 type Question = Omit<ConstructorParameters<typeof ExchangeReader>[0], "request">;
 

@@ -48,7 +48,10 @@ function redactedValue(value: unknown, redactor: Redactor): unknown {
 function withoutOutput(message: JsonObject): JsonObject {
   if ("output" in message) return { ...message, output: "[left out]" };
   if (!Array.isArray(message.content)) return message;
-  return { ...message, content: asList(message.content).map((item) => (asObject(item)?.type === "tool_result" ? { ...asObject(item), content: "[left out]" } : item)) };
+  return {
+    ...message,
+    content: asList(message.content).map((item) => (asObject(item)?.type === "tool_result" ? { ...asObject(item), content: "[left out]" } : item)),
+  };
 }
 
 function redactedBlock(block: JsonObject, redactor: Redactor): JsonObject {

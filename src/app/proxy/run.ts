@@ -57,7 +57,8 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
     begin: (head) => witness.begin(head),
     refuses: (head) => budgets.refuses(head),
-    failure: (status, words) => JSON.stringify({ type: "error", error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` } }),
+    failure: (status, words) =>
+      JSON.stringify({ type: "error", error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` } }),
     onTrouble: (error) => once(error.message),
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EADDRINUSE") throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);

@@ -25,7 +25,11 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
   const silenceMs = parseDuration(options.timeout);
   if (silenceMs === null) throw new Failure("usage", `--timeout ${options.timeout}: not a time`, ["write a number and its unit, such as 30s or 10m"]);
   const settings = await context.settings();
-  const { level, patterns, paths } = { level: settings.values["redaction.level"], patterns: settings.values["redaction.patterns"], paths: settings.values["redaction.paths"] };
+  const { level, patterns, paths } = {
+    level: settings.values["redaction.level"],
+    patterns: settings.values["redaction.patterns"],
+    paths: settings.values["redaction.paths"],
+  };
   // Loaded on demand: no other command needs it.
   const { runProxy } = await import("../../app/proxy/run.ts");
   const running = await runProxy({
@@ -42,7 +46,9 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
   const { url, folder, kept } = running;
   terminal.out(json ? JSON.stringify({ url, upstream: upstream?.href ?? null, folder, kept, pid: process.pid }) : url);
   const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
-  terminal.talk(`Passes requests on to ${upstream?.href ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`);
+  terminal.talk(
+    `Passes requests on to ${upstream?.href ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
+  );
   terminal.talk(terminal.colors.dim("Tell your agent to use it: ANTHROPIC_BASE_URL, or base_url in its settings. Ctrl-C stops it."));
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());

@@ -63,7 +63,8 @@ function sessionIn({ rest }: AskedRow): string | null {
 const isWorkflow = ({ headers, first }: AskedRow) =>
   headers["x-claude-code-request-class"] === "workflow" || first.at(-1)?.startsWith("[Workflow harness") === true;
 
-const cwdIn = ({ opening, first }: AskedRow) => /(?:Primary working directory|Working directory): ([^\n]+)/.exec([opening, ...first].join("\n"))?.[1]?.trim() ?? null;
+const cwdIn = ({ opening, first }: AskedRow) =>
+  /(?:Primary working directory|Working directory): ([^\n]+)/.exec([opening, ...first].join("\n"))?.[1]?.trim() ?? null;
 
 /** What the product asks a model for on its own behalf. By its own word where it gives one (CLAUDE_CODE_GATEWAY_HINT_HEADERS). */
 function tagOf(asked: AskedRow): RequestTag | null {

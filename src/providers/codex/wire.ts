@@ -104,4 +104,3 @@ class CodexVoice implements Voice {
   key = (id: string) => key.call(this.#thread, id);
   save = () => this.#collab.save();
 }
-

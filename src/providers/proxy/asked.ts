@@ -18,7 +18,8 @@ export interface Question {
 const MAX_TEXT = 20_000;
 const MAX_OPENING = 2_000;
 const MAX_DEPTH = 50;
-const CREDENTIALS = /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token$|secret|password|signature/;
+const CREDENTIALS =
+  /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token$|secret|password|signature/;
 
 /** Headers by name, without those that open doors. Kept is that there was one. */
 export function harmless(headers: readonly string[]): Record<string, string> {
@@ -106,8 +107,7 @@ const otherBody = (body: JsonObject | null, text: string | null): JsonObject => 
 const modelInPath = (path: string) => /\/model\/([^/]+)\//.exec(path)?.[1] ?? null;
 const cut = (text: string) => text.slice(0, MAX_TEXT);
 
-const openingOf = (preface: unknown) =>
-  (typeof preface === "string" ? preface : textsIn({ content: preface }).join("\n")).slice(0, MAX_OPENING);
+const openingOf = (preface: unknown) => (typeof preface === "string" ? preface : textsIn({ content: preface }).join("\n")).slice(0, MAX_OPENING);
 
 /** What came since the model last spoke. Several texts by one speaker stay apart: the last one is what was meant. */
 function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {

@@ -158,7 +158,11 @@ export class Callers {
   /** Kept, so that a result that repeats it can be told from another's. */
   said(thread: AgentKey, agent: AgentKey, answer: string): void {
     const list = this.#unnamed.get(thread);
-    if (list !== undefined) this.#unnamed.set(thread, list.map((one) => (one.agent === agent ? { ...one, answer: answer.trim() } : one)));
+    if (list !== undefined)
+      this.#unnamed.set(
+        thread,
+        list.map((one) => (one.agent === agent ? { ...one, answer: answer.trim() } : one)),
+      );
   }
 
   /** The result of a call for this prompt names an agent: which of those without a name it is. Null where it has not begun. */
@@ -173,7 +177,10 @@ export class Callers {
       this.#expected.set(`${thread} ${wanted}`, [...(this.#expected.get(`${thread} ${wanted}`) ?? []), agent]);
       return null;
     }
-    this.#unnamed.set(thread, list.filter((one) => one !== found));
+    this.#unnamed.set(
+      thread,
+      list.filter((one) => one !== found),
+    );
     return found.agent;
   }
 
@@ -204,13 +211,21 @@ export class Callers {
     const [claimed] = fitting;
     // Where several sessions call for the same, nobody can know whose it is.
     if (claimed === undefined || fitting.some(({ root }) => root !== claimed.root)) return null;
-    this.#offers.set(ANONYMOUS, (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer !== claimed));
+    this.#offers.set(
+      ANONYMOUS,
+      (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer !== claimed),
+    );
     return claimed.root;
   }
 
   #stand(scope: Conversations, asked: AskedRow): Standing {
     const retries = Number(asked.headers["x-stainless-retry-count"] ?? 0) || 0;
-    return scope.asked(asked.request, asked.chain, asked.tail.flatMap(({ texts }) => texts), retries);
+    return scope.asked(
+      asked.request,
+      asked.chain,
+      asked.tail.flatMap(({ texts }) => texts),
+      retries,
+    );
   }
 }
 

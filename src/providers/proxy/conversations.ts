@@ -79,7 +79,10 @@ export class Conversations {
   /** It goes on from another's conversation, and is one of its own from here. */
   forked(request: string, chain: readonly string[]): Standing {
     const name = prefixes(chain).at(-1) ?? "";
-    this.#ends.set(name, (this.#ends.get(name) ?? []).filter((end) => end.request !== request));
+    this.#ends.set(
+      name,
+      (this.#ends.get(name) ?? []).filter((end) => end.request !== request),
+    );
     const standing = begins(request);
     this.#remember(name, { ...standing, request, is: "asked" });
     return standing;
@@ -121,7 +124,13 @@ export class Conversations {
       if (end === undefined) continue;
       const isTaken = this.#continued.has(name);
       this.#continued.add(name);
-      return { conversation: end.conversation, branch: isTaken ? this.#branch(end.conversation, "branch") : end.branch, before: end.request, isRetry: false, isNew: false };
+      return {
+        conversation: end.conversation,
+        branch: isTaken ? this.#branch(end.conversation, "branch") : end.branch,
+        before: end.request,
+        isRetry: false,
+        isNew: false,
+      };
     }
     return null;
   }

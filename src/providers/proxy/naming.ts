@@ -10,4 +10,8 @@ export function filedUnder(products: readonly Provider[], asked: AskedRow, day: 
   return { name: safe(`${/^https?:\/\/([^/]+)/.exec(asked.upstream)?.[1] ?? "other"}-${day}`), cwd: null };
 }
 
-const safe = (name: string) => name.replace(/[^\w.-]/g, "_").replace(/^\.+/, "_").slice(0, 120);
+const safe = (name: string) =>
+  name
+    .replace(/[^\w.-]/g, "_")
+    .replace(/^\.+/, "_")
+    .slice(0, 120);

@@ -102,7 +102,14 @@ export class Traffic implements Parser {
     if (this.#last === null) return [];
     const { row, at, of } = this.#last;
     const speaker = of?.agent ?? NOBODY;
-    return eventsIn(row, { at, speaker, isFirst: of?.who?.isFirst === true, prompt: of?.who?.prompt ?? null, key: (id) => this.#voiceOf(of, speaker).key(id), response: of?.response ?? null });
+    return eventsIn(row, {
+      at,
+      speaker,
+      isFirst: of?.who?.isFirst === true,
+      prompt: of?.who?.prompt ?? null,
+      key: (id) => this.#voiceOf(of, speaker).key(id),
+      response: of?.response ?? null,
+    });
   }
 
   #asked(row: AskedRow, at: number, line: number): Findings {
@@ -225,7 +232,10 @@ export class Traffic implements Parser {
       for (const spawn of out.observations.slice(before)) {
         if (spawn.type !== "spawn-called") continue;
         const { tool: name, prompt, description } = spawn;
-        open.exchange = { ...open.exchange, invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description }] };
+        open.exchange = {
+          ...open.exchange,
+          invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description }],
+        };
         if (prompt === null) continue;
         this.#prompts.set(`${who.caller.thread} ${part.call.id}`, prompt);
         this.#callers.offered(who, prompt, at);
@@ -251,10 +261,12 @@ export class Traffic implements Parser {
     if (who === null) return this.#with(null, open);
     this.#remember(row, open, who);
     const isWhole = row.how === "finished" && row.error === null && row.stop !== null;
-    const agent = open.agent ?? (who.internal !== null && open.answer !== null ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer) : null);
+    const agent =
+      open.agent ?? (who.internal !== null && open.answer !== null ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer) : null);
     if (agent === null) return this.#with(null, open);
     const out = this.#findings({ ...open, agent }, at, line, response === null ? [] : [response]);
-    if (who.internal !== null) out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
+    if (who.internal !== null)
+      out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
     else out.add({ ...RECORD, stands: standAfter(row, open.blocks) });
     if (isWhole && usage !== null && response !== null) {
       const { vendor } = this.#callers.dialect(who.dialect);

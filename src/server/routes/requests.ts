@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { conversation, conversations } from "../../app/conversations.ts";
 import { Failure } from "../../app/failure.ts";
 import { contentOf, pieceOf } from "../../app/request-content.ts";
-import { keyOf, Requests as AllRequests } from "../../app/requests.ts";
+import { Requests as AllRequests, keyOf } from "../../app/requests.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
 import { Conversation, Conversations, ConversationsQuery, PieceText, RequestDetail, Requests, RequestsQuery, Subtasks } from "../request-schemas.ts";

@@ -25,7 +25,12 @@ it("pages and news come together: each once, newest first, as last known", () =>
 });
 
 it("what was said is shown as it was said, and everything else as JSON", () => {
-  expect(wordsIn([{ type: "text", text: "Hello" }, { type: "thinking", thinking: "Hm" }])).toBe("Hello\n\nHm");
+  expect(
+    wordsIn([
+      { type: "text", text: "Hello" },
+      { type: "thinking", thinking: "Hm" },
+    ]),
+  ).toBe("Hello\n\nHm");
   expect(wordsIn({ role: "user", content: [{ type: "tool_result", content: "42" }] })).toBe("42");
   expect(wordsIn({ type: "tool_use", name: "Bash", input: { command: "ls" } })).toBe('Bash {\n  "command": "ls"\n}');
   expect(wordsIn({ type: "ping" })).toBe('{\n  "type": "ping"\n}');

@@ -6,7 +6,12 @@ export interface ApiRequest {
   readonly uri: string | null;
   readonly is_subtask: boolean;
   readonly parent_task_request_id: string | null;
-  readonly task_tool_invocation: readonly { readonly tool_use_id: string; readonly name: string; readonly prompt: string | null; readonly description: string | null }[];
+  readonly task_tool_invocation: readonly {
+    readonly tool_use_id: string;
+    readonly name: string;
+    readonly prompt: string | null;
+    readonly description: string | null;
+  }[];
   readonly branch: string;
   readonly previous_request_id: string | null;
   readonly is_retry: boolean;
@@ -101,7 +106,11 @@ export function merged(known: readonly ApiRequest[], more: readonly ApiRequest[]
 /** The text of a part of an answer or a message, as people read it. */
 export function wordsIn(json: unknown): string {
   if (typeof json === "string") return json;
-  if (Array.isArray(json)) return json.map(wordsIn).filter((text) => text !== "").join("\n\n");
+  if (Array.isArray(json))
+    return json
+      .map(wordsIn)
+      .filter((text) => text !== "")
+      .join("\n\n");
   const part = (json ?? {}) as Readonly<Record<string, unknown>>;
   const said = [part.text, part.thinking].find((text) => typeof text === "string");
   if (typeof said === "string") return said;

@@ -57,10 +57,10 @@ function Subtasks(props: { request: ApiRequest }) {
     ([id]) => api.subtasks(id).catch(() => [] as readonly Subtask[]),
   );
   return (
-    <div class="subtasks" role="list" aria-label="Sub-tasks">
+    <nav class="subtasks" aria-label="Sub-tasks">
       <For each={subtasks.latest ?? []}>
         {(task) => (
-          <a class="subtask" role="listitem" href={formatRoute({ page: "agent", uri: task.uri })} {...tipped(() => <SubtaskTip task={task} />)}>
+          <a class="subtask" href={formatRoute({ page: "agent", uri: task.uri })} {...tipped(() => <SubtaskTip task={task} />)}>
             <StatusMark status={task.status} /> sub-task {task.task_number}
             <span class="subtask-what">{oneLine(task.description ?? task.prompt ?? task.uri, 60)}</span>
             <span>{plural(task.message_count, "message")}</span>
@@ -68,7 +68,7 @@ function Subtasks(props: { request: ApiRequest }) {
           </a>
         )}
       </For>
-    </div>
+    </nav>
   );
 }
 
@@ -107,14 +107,27 @@ function Content(props: { detail: ApiRequestDetail }) {
       <p class="muted">{props.detail.status_reason}</p>
       <h3>Sent</h3>
       <Show when={content().system}>
-        {(piece) => <Folded title="System prompt" request={props.detail.request_id} piece={piece()} before={previous()?.system ?? null} from={props.detail.previous_request_id} />}
+        {(piece) => (
+          <Folded
+            title="System prompt"
+            request={props.detail.request_id}
+            piece={piece()}
+            before={previous()?.system ?? null}
+            from={props.detail.previous_request_id}
+          />
+        )}
       </Show>
       <Show when={content().tools}>
-        {(piece) => <Folded title="Tools" request={props.detail.request_id} piece={piece()} before={previous()?.tools ?? null} from={props.detail.previous_request_id} />}
+        {(piece) => (
+          <Folded title="Tools" request={props.detail.request_id} piece={piece()} before={previous()?.tools ?? null} from={props.detail.previous_request_id} />
+        )}
       </Show>
       <details class="piece">
         <summary>Headers and settings</summary>
-        <Text text={JSON.stringify({ headers: content().headers, settings: content().settings, answered: content().response_headers }, null, 2)} language="json" />
+        <Text
+          text={JSON.stringify({ headers: content().headers, settings: content().settings, answered: content().response_headers }, null, 2)}
+          language="json"
+        />
       </details>
       <For each={messageRuns(content().messages, previous() !== null)}>
         {(run) =>
@@ -174,7 +187,10 @@ function Folded(props: { title: string; request: string; piece: Piece; before: s
           <span class="muted"> as in the request before</span>
         </Show>
       </summary>
-      <Show when={texts()} fallback={<Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />}>
+      <Show
+        when={texts()}
+        fallback={<Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />}
+      >
         {(change) => (
           <Suspense>
             <Diff change={change() as never} />
