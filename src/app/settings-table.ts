@@ -54,17 +54,18 @@ const price: Kind<OwnPrice> = {
 export interface MatchWindow {
   /** Null: as long as the session lives. */
   readonly defaultMs: number | null;
-  readonly projects: ReadonlyMap<string, number>;
-  readonly hosts: ReadonlyMap<string, number>;
+  readonly projects: ReadonlyMap<string, number | null>;
+  readonly hosts: ReadonlyMap<string, number | null>;
 }
 
 const MATCH_WINDOW: MatchWindow = { defaultMs: null, projects: new Map(), hosts: new Map() };
-const windowFields = fields({ default: duration, projects: named("folder", duration), hosts: named("host", duration) });
+const window = durationOr("session");
+const windowFields = fields({ default: window, projects: named("folder", window), hosts: named("host", window) });
 const matchWindow: Kind<MatchWindow> = {
-  form: `${duration.form}; or default, projects and hosts below it`,
+  form: `${window.form}; or default, projects and hosts below it`,
   read(entry, key, tell) {
     if (entry.is !== "map") {
-      const defaultMs = duration.read(entry, key, tell);
+      const defaultMs = window.read(entry, key, tell);
       return defaultMs === undefined ? undefined : { ...MATCH_WINDOW, defaultMs };
     }
     const {
@@ -112,8 +113,8 @@ export const SETTINGS = {
     matchWindow,
     EFFECT,
     MATCH_WINDOW,
-    "as long as the session lives",
-    "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents; also by project folder and by upstream host.",
+    "session",
+    "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents (`session`: as long as the session lives); also by project folder and by upstream host.",
   ),
   "relay.single_card_guess": setting(flag, NO_EFFECT, false, "false", "Whether events that name no card go to the only card that is being worked on."),
   "redaction.level": setting(

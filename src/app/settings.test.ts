@@ -78,9 +78,9 @@ retention: { age: 30d, bytes: 1.5GB }
     expect(valuesOf("retention: { age: forever, bytes: 4096 }\n")).toMatchObject({ "retention.age": null, "retention.bytes": 4096 });
   });
   it("are told apart by whether they do anything", () => {
-    expect(read("roots:\n  toy: /a\nbudgets:\n  usd: 1\n").set).toEqual([
+    expect(read("roots:\n  toy: /a\nrelay:\n  single_card_guess: true\n").set).toEqual([
       { key: "roots.toy", hasEffect: true },
-      { key: "budgets", hasEffect: false },
+      { key: "relay.single_card_guess", hasEffect: false },
     ]);
   });
 });

@@ -13,7 +13,8 @@ let number = 0;
 const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation =>
   ({ ...fact, id: observationId("f", (number += 1)), at, speaker, keys: [], order: number, ...more }) as Observation;
 const linked = (facts: Observation[]) => link(facts, { now: 100, liveness: () => "unknown" });
-const call = (response: string, more: Partial<Fact> = {}): Fact => ({ type: "model-call", response: recordKey("toy", response), model: "m", tokens: TOKENS, chars: 0, ended: true, ...more }) as Fact;
+const call = (response: string, more: Partial<Fact> = {}): Fact =>
+  ({ type: "model-call", response: recordKey("toy", response), model: "m", tokens: TOKENS, chars: 0, ended: true, ...more }) as Fact;
 
 const spawn: Fact = { type: "spawn-called", call: CALL, tool: "Task", makes: "one", prompt: "p", agentType: null, description: null, name: null, offers: [] };
 

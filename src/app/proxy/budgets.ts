@@ -1,4 +1,4 @@
-import { recordKey } from "../../core/ids.ts";
+import { partsOf, recordKey } from "../../core/ids.ts";
 import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { readAsked } from "../../providers/proxy/asked.ts";
@@ -10,6 +10,7 @@ import type { OwnPrice } from "../settings-table.ts";
 interface Limits {
   readonly usd?: number;
   readonly tokens?: number;
+  readonly agents?: number;
 }
 
 interface Spent {
@@ -23,6 +24,7 @@ interface Session {
 }
 
 const SHOWN = 5;
+const MAIN = "the main thread";
 
 /** Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit. */
 export class Budgets {
@@ -37,7 +39,7 @@ export class Budgets {
   }
 
   get #isOff(): boolean {
-    return this.#limits.usd === undefined && this.#limits.tokens === undefined;
+    return Object.keys(this.#limits).length === 0;
   }
 
   count(row: AskedRow | OpenedRow | EndedRow): void {
@@ -78,29 +80,53 @@ export class Budgets {
     if (this.#isOff) return null;
     const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0).row);
     const session = caller === null ? undefined : this.#sessions.get(caller.session);
-    if (caller === null || session === undefined) return null;
-    const all = [...session.agents.values()];
-    const [tokens, usd] = [all.reduce((sum, s) => sum + s.tokens, 0), all.reduce((sum, s) => sum + s.usd, 0)];
-    const { usd: maxUsd = Number.POSITIVE_INFINITY, tokens: maxTokens = Number.POSITIVE_INFINITY } = this.#limits;
-    if (tokens < maxTokens && usd < maxUsd) return null;
-    const limit = tokens >= maxTokens ? `${maxTokens} tokens` : `$${maxUsd}`;
-    const who = [...session.agents]
-      .sort(([, a], [, b]) => b.tokens - a.tokens)
-      .slice(0, SHOWN)
-      .map(([name, s]) => `${name} ${s.tokens} tokens ($${s.usd.toFixed(4)}) in ${s.calls} calls`);
-    const message = `retinue: the budget of this session, ${limit}, is used up: ${tokens} tokens, $${usd.toFixed(4)}. Spent by: ${who.join("; ")}. The setting is called budgets.`;
+    const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
+    if (session === undefined || limit === null) return null;
+    const message = `retinue: the budget of this session, ${limit}, is used up. ${spendersOf(session)} The setting is called budgets.`;
     // Not a status that clients try again.
     return { status: 403, body: JSON.stringify({ type: "error", error: { type: "permission_error", message } }) };
   }
+
+  #reached(session: Session, agent: string): string | null {
+    const { usd = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, agents = Number.POSITIVE_INFINITY } = this.#limits;
+    const total = totalOf(session);
+    if (total.tokens >= tokens) return `${tokens} tokens`;
+    if (total.usd >= usd) return `$${usd}`;
+    const others = [...session.agents.keys()].filter((name) => name !== MAIN).length;
+    return !session.agents.has(agent) && agent !== MAIN && others >= agents ? `${agents} agents` : null;
+  }
 }
 
-function callerOf(asked: AskedRow): { readonly session: string; readonly agent: string; readonly vendor: string; readonly product: string } | null {
+function totalOf({ agents }: Session): Spent {
+  const total = { tokens: 0, usd: 0, calls: 0 };
+  for (const { tokens, usd, calls } of agents.values()) {
+    total.tokens += tokens;
+    total.usd += usd;
+    total.calls += calls;
+  }
+  return total;
+}
+
+function spendersOf(session: Session): string {
+  const most = [...session.agents].sort(([, a], [, b]) => b.tokens - a.tokens).slice(0, SHOWN);
+  const words = ({ tokens, usd, calls }: Spent) => `${tokens} tokens ($${usd.toFixed(4)}) in ${calls} calls`;
+  return `Spent: ${words(totalOf(session))}, by ${most.map(([name, spent]) => `${name} ${words(spent)}`).join("; ")}.`;
+}
+
+interface Spender {
+  readonly session: string;
+  readonly agent: string;
+  readonly vendor: string;
+  readonly product: string;
+}
+
+function callerOf(asked: AskedRow): Spender | null {
   for (const { name, wire } of PROVIDERS) {
     const caller = wire?.identify(asked) ?? null;
     if (caller === null || wire === undefined) continue;
-    const agent =
-      caller.agent === null || caller.agent === caller.thread ? "the main thread" : `agent ${caller.agent.slice(caller.agent.lastIndexOf("/") + 1)}`;
-    return { session: caller.session, agent, vendor: wire.vendor, product: name };
+    const { agent, thread } = partsOf(caller.agent ?? caller.thread);
+    const isMain = agent === null && caller.parent === null;
+    return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: wire.vendor, product: name };
   }
   return null;
 }

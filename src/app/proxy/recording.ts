@@ -206,6 +206,8 @@ function headerIn(headers: readonly string[], name: string): string | null {
 /** The nearest of the user's words on it: on the project, on the upstream, on everything. */
 function windowFor({ defaultMs, projects, hosts }: MatchWindow, upstream: string, cwd: string | null): number | null {
   const inside = [...projects].filter(([folder]) => cwd !== null && `${cwd}/`.startsWith(`${folder.replace(/\/+$/, "")}/`));
-  const nearest = inside.sort(([a], [b]) => b.length - a.length)[0];
-  return nearest?.[1] ?? hosts.get(new URL(upstream).host) ?? hosts.get(new URL(upstream).hostname) ?? defaultMs;
+  const [project] = inside.sort(([a], [b]) => b.length - a.length);
+  const { host, hostname } = new URL(upstream);
+  const given = [project?.[1], hosts.get(host), hosts.get(hostname)].find((window) => window !== undefined);
+  return given === undefined ? defaultMs : given;
 }
