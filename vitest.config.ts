@@ -7,7 +7,9 @@ export default defineConfig(({ mode }) => ({
     exclude: mode === "real" ? [] : ["test/**/*.real.test.ts"],
     // A missing assertion is a test that cannot fail.
     expect: { requireAssertions: true },
+    globalSetup: "test/global-setup.ts",
     // Real processes on a busy machine take their time.
-    testTimeout: 30_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 }));

@@ -33,6 +33,9 @@ describe("docs/settings.md", () => {
     expect(set.map(({ key, hasEffect }) => [key, hasEffect])).toEqual([
       ["roots.claude", true],
       ["stale_after", true],
+      ["redaction.level", true],
+      ["redaction.patterns", true],
+      ["redaction.paths", true],
       ["prices.our-finetune-v2", true],
     ]);
   });

@@ -34,7 +34,7 @@ function follow(...args: string[]) {
 }
 
 async function until<T>(what: () => T | undefined): Promise<T> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 2_000; tries += 1) {
     const found = what();
     if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, 25));

@@ -44,7 +44,7 @@ function bound(of: Store, name: string | symbol): unknown {
 }
 
 describe("a crowd of running agents", () => {
-  it("is linked at most ten times a second, and nothing of it is missed", { timeout: 60_000 }, async () => {
+  it("is linked at most ten times a second, and nothing of it is missed", { timeout: 180_000 }, async () => {
     mkdirSync(agents, { recursive: true });
     writeFileSync(join(folder, `${THREAD}.jsonl`), line(null, "begin"));
     const ids = Array.from({ length: AGENTS }, (_, i) => `a${String(i).padStart(16, "0")}`);
@@ -64,7 +64,7 @@ describe("a crowd of running agents", () => {
     }
     const calls = () => store.roots({ under: library.under, limit: 1 })[0]?.record.usage.subtree.calls;
     const wanted = 1 + AGENTS * (1 + ROUNDS);
-    for (let tries = 0; calls() !== wanted && tries < 400; tries += 1) await wait(25);
+    for (let tries = 0; calls() !== wanted && tries < 2_000; tries += 1) await wait(25);
     const seconds = (Date.now() - began) / 1_000;
     stop.abort();
     await running;

@@ -9,8 +9,8 @@ import { recordedHome } from "./fixtures.ts";
 
 const NOTE_PACKAGES = pathToFileURL(join(import.meta.dirname, "note-packages.ts")).href;
 const HOME = recordedHome("claude", "c-nested").home;
-const [PRICES, YAML, SQLITE, WATCHER] = ["@pydantic/genai-prices", "yaml", "node:sqlite", "@parcel/watcher"];
-const HEAVY = new Set([PRICES, YAML, SQLITE, WATCHER]);
+const [PRICES, YAML, SQLITE] = ["@pydantic/genai-prices", "yaml", "node:sqlite"];
+const HEAVY = new Set([PRICES, YAML, SQLITE]);
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-loading-"));
 afterAll(() => rmSync(scratch, { recursive: true }));

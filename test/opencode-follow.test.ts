@@ -32,7 +32,7 @@ afterEach(() => {
   rmSync(scratch, { recursive: true, maxRetries: 3 });
 });
 
-const heard = (what: (event: AgentEvent) => boolean) => expect.poll(() => events.filter(what).length, { timeout: 10_000 }).toBe(1);
+const heard = (what: (event: AgentEvent) => boolean) => expect.poll(() => events.filter(what).length, { timeout: 60_000 }).toBe(1);
 const said = (text: string) => heard((event) => event.text === text);
 
 it("tells history, what is said next, and of a child as soon as it is there", async () => {

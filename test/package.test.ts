@@ -32,7 +32,7 @@ describe("the packed tarball in an empty folder", () => {
         const tree = await fetch(new URL("/api/agents/latest", address.toString().trim()));
         return tree.status === 200 ? JSON.stringify(await tree.json()) : "";
       };
-      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 200; tries += 1) await wait(25);
+      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 1_000; tries += 1) await wait(25);
       expect(await descriptions()).toContain("Security review");
     } finally {
       child.kill("SIGTERM");

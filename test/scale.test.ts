@@ -89,7 +89,7 @@ describe("a thread", { timeout: 120_000 }, () => {
 });
 
 describe("a machine", { timeout: 120_000 }, () => {
-  it("may hold 300 forks of one session, and nobody knows which was the first", { timeout: 20_000 }, () => {
+  it("may hold 300 forks of one session, and nobody knows which was the first", { timeout: 120_000 }, () => {
     const main = mainWriter();
     const history = [...numbers(200)].map((n) => (n % 2 === 0 ? main.user(`Do ${n}.`) : main.assistant([text("Done.")])));
     const forks = [...numbers(300)].map((n): [string, unknown[]] => {

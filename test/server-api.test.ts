@@ -65,6 +65,12 @@ describe("every route answers as it is described:", () => {
     ["/api/agents/{uri}/events", () => `/api/agents/${uri}/events?after=00ff-3`, 410],
     ["/api/agents/{uri}/events", () => `/api/agents/${encodeURIComponent(NOBODY)}/events`, 404],
     ["/api/agents/{uri}/events/{id}", () => `/api/agents/${uri}/events/nothing`, 404],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${uri}/messages`, 200],
+    ["/api/agents/{uri}/messages", () => `/api/agents/${encodeURIComponent(NOBODY)}/messages`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/spans?after=nonsense-1`, 200],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${encodeURIComponent(NOBODY)}/spans`, 404],
+    ["/api/agents/{uri}/spans", () => `/api/agents/${uri}/spans?colour=red`, 400],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(thread.children[0]?.uri ?? "")}/why`, 200],
     ["/api/agents/{uri}/why", () => `/api/agents/${encodeURIComponent(NOBODY)}/why`, 404],
     ["/api/search", () => "/api/search?q=leaf", 200],
@@ -73,6 +79,9 @@ describe("every route answers as it is described:", () => {
     ["/api/stats", () => "/api/stats", 200],
     ["/api/stats", () => "/api/stats?by=model&by=day&since=2020-01-01", 200],
     ["/api/stats", () => "/api/stats?by=colour", 400],
+    ["/api/stats/threads", () => "/api/stats/threads?by=type&key=general-purpose", 200],
+    ["/api/stats/threads", () => "/api/stats/threads?by=model&since=2020-01-01&limit=1", 200],
+    ["/api/stats/threads", () => "/api/stats/threads", 400],
     ["/api/health", () => "/api/health", 200],
     ["/api/doctor", () => "/api/doctor", 200],
     ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
@@ -103,6 +112,15 @@ describe("every route answers as it is described:", () => {
     expect(answer.status).toBe(404);
   });
 
+  it("a demo is one server beside this one, however often it is asked for, and has none itself", async () => {
+    const start = () => ask("/api/demo", "/api/demo", { method: "POST" });
+    const [one, two] = await Promise.all([start(), start()]);
+    expect(one).toEqual(two);
+    const { address } = one.body as { address: string };
+    expect(await (await fetch(new URL("/api/health", address))).json()).toMatchObject({ demo: true });
+    expect((await fetch(new URL("/api/demo", address), { method: "POST" })).status).toBe(409);
+  });
+
   it("who asks a stream for its headers alone does not stay", async () => {
     const { status, headers } = await server.get("/api/live", { method: "HEAD" });
     expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
@@ -110,7 +128,17 @@ describe("every route answers as it is described:", () => {
   });
 
   it("the document names every route there is, and describes what it names", async () => {
-    const routes = ["/api/agents/{uri}", "/api/agents/{uri}/events", "/api/agents/{uri}/events/{id}", "/api/agents/{uri}/why", "/api/doctor", "/api/health"];
+    const routes = [
+      "/api/agents/{uri}",
+      "/api/agents/{uri}/events",
+      "/api/agents/{uri}/events/{id}",
+      "/api/agents/{uri}/messages",
+      "/api/agents/{uri}/spans",
+      "/api/agents/{uri}/why",
+      "/api/demo",
+      "/api/doctor",
+      "/api/health",
+    ];
     expect(Object.keys(document.paths).sort()).toEqual([
       ...routes,
       "/api/links",
@@ -118,6 +146,7 @@ describe("every route answers as it is described:", () => {
       "/api/live",
       "/api/search",
       "/api/stats",
+      "/api/stats/threads",
       "/api/threads",
     ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");

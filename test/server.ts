@@ -37,7 +37,7 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
   return { ...served, scratch, home: copy, env, talk, get, json, close };
 }
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 export async function until(what: () => boolean | Promise<boolean>, instead: () => unknown = () => null): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(10)) if (await what()) return;

@@ -31,6 +31,7 @@ const { values: given } = parseArgs({
     sessions: { type: "string", default: "1000,10000" },
     runs: { type: "string", default: "3" },
     agents: { type: "string", default: "1000" },
+    operations: { type: "string", default: "400" },
     seed: { type: "string", default: "1" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -38,7 +39,7 @@ const { values: given } = parseArgs({
 });
 if (given.help) {
   console.log(
-    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --write puts the tables into docs/benchmarks.md",
+    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--operations 400] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --operations about a turn that is traced; --write puts the tables into docs/benchmarks.md",
   );
   process.exit(0);
 }
@@ -72,16 +73,18 @@ for (const options of homes) {
   console.log(`${section}\n`);
   sections.push(section);
 }
-for (const agents of words(given.agents)) {
-  talk(`the dashboard, with a thread of ${agents} agents`);
-  const section = execFileSync(process.execPath, [join(ROOT, "scripts/bench/dashboard/run.ts"), agents], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-  }).trim();
-  console.log(`${section}\n`);
-  sections.push(section);
-}
+for (const agents of words(given.agents)) sections.push(sectionBy("dashboard", agents, `the dashboard, with a thread of ${agents} agents`));
+for (const operations of words(given.operations)) sections.push(sectionBy("tracing", operations, `tracing a turn of ${operations} operations`));
 if (given.write) writeFileSync(PAGE, pageOf(sections));
+
+/** What a bench of its own prints. */
+function sectionBy(bench: string, size: string, about: string): string {
+  talk(about);
+  const script = join(ROOT, "scripts/bench", bench, "run.ts");
+  const section = execFileSync(process.execPath, [script, size], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
+  console.log(`${section}\n`);
+  return section;
+}
 
 function followed(by: string, delays: readonly number[]): string {
   const sorted = delays.toSorted((a, b) => a - b);

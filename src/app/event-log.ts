@@ -88,7 +88,7 @@ export class EventLog {
 type Records = Map<string, readonly EventDraft[]>;
 
 /** An event without what can be read again, which is most of it. */
-type Entry = PlacedEvent;
+type Entry = Pick<PlacedEvent, "event" | "from">;
 
 function entryOf({ event, from }: PlacedEvent): Entry {
   return from === null ? { event, from } : { event: { ...event, uri: "", id: "", text: null, tool: event.tool && { ...event.tool, input: null } }, from };

@@ -49,7 +49,7 @@ export class EventReader {
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
-    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from }));
+    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft }));
   }
 
   /** An event is named by its place, and that must not change because somebody imports a copy. */
@@ -166,6 +166,7 @@ export class EventReader {
       ref: draft.ref,
       order: draft.order,
       from: draft.from,
+      draft,
     };
   }
 
@@ -224,10 +225,12 @@ export interface PlacedEvent {
   readonly event: AgentEvent;
   /** Null for what no single record says. */
   readonly from: EventSource | null;
+  /** What the provider read off that record. */
+  readonly draft: EventDraft | null;
 }
 
 type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
-type Unnumbered = Omit<AgentEvent, "seq"> & { readonly time: number | null; readonly order: number; readonly from: EventSource | null };
+type Unnumbered = Omit<AgentEvent, "seq"> & Omit<PlacedEvent, "event"> & { readonly time: number | null; readonly order: number };
 
 /** By time; what happens at one moment in the order of its records, and what follows from them after. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
@@ -248,6 +251,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     ref: null,
     order: Number.MAX_SAFE_INTEGER,
     from: null,
+    draft: null,
   } as const;
   const spawns = agent.children.map((key): Unnumbered => {
     const child = agentOf(forest, key);

@@ -122,8 +122,8 @@ export class Library {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Reads what is new on disk and works out what follows from it. */
-  async refresh(): Promise<void> {
+  /** Reads what is new on disk and works out what follows from it. Says which threads were told something. */
+  async refresh(): Promise<ReadonlySet<AgentKey>> {
     const { env, store, providers, roots, crew } = this.#options;
     const look = (much: number) => lookAround({ env, store, providers, roots, much });
     const first = await look(crew === undefined ? Number.POSITIVE_INFINITY : MUCH_BYTES);
@@ -132,8 +132,9 @@ export class Library {
     // What was read together is known by now; whatever was left is read as usual.
     const seen = first.toRead === null ? first : await look(Number.POSITIVE_INFINITY);
     this.#discovery = { roots: seen.roots, problems: seen.problems };
-    await this.#take(seen.files, seen.known);
+    const told = await this.#take(seen.files, seen.known);
     seen.seal();
+    return told;
   }
 
   /** Makes the folders in which live sources will be recorded, so that those who follow along can watch them. */

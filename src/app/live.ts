@@ -16,6 +16,8 @@ const QUIET_MS = 2_000;
 const RELINK_MS = 100;
 /** Those of a thread of a thousand agents, or of many smaller ones: each is asked for ten times a second. */
 const LIVE_FACTS = 300_000;
+/** The operating system keeps so many words for us at least, and drops what is more: then everything is looked at. */
+const CROWD = 8_192;
 /** A process that dies writes nothing: while something runs, it is looked after. */
 const PULSE_MS = 1_000;
 
@@ -26,12 +28,14 @@ const PULSE_MS = 1_000;
 export async function* live(library: Library, { signal, onError }: LiveOptions): AsyncGenerator<ReadonlySet<AgentKey>> {
   const changed = new Set<string>();
   const growing = new Map<string, number>();
+  let noted = 0;
   let wake: () => void = () => {};
   const { decisions } = library;
   const note = (paths: readonly string[]) => {
     for (const path of paths) {
       // Of what we keep ourselves, people's decisions alone may come from elsewhere; they are written at once.
       if (dirname(path) === dirname(decisions) && path !== decisions) continue;
+      noted += 1;
       changed.add(path);
       if (path !== decisions) growing.set(path, Date.now());
     }
@@ -45,7 +49,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
-  const watching = await watchFolders(folders, [...shallow, dirname(decisions)], note, onError ?? (() => {}));
+  const watching = await watchFolders(folders, [...shallow, dirname(decisions)], { onPaths: note, onError: onError ?? (() => {}) });
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
     let last = 0;
@@ -73,7 +77,9 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       resting.cancel();
       if (signal.aborted) return;
       const began = Date.now();
-      const threads = await library.refreshPaths([...paths]);
+      const isCrowd = noted > CROWD;
+      noted = 0;
+      const threads = isCrowd ? await library.refresh() : await library.refreshPaths([...paths]);
       for (const path of library.grown.keys()) growing.set(path, Date.now());
       for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
       const isPulse: boolean = runs && Date.now() - rechecked >= Math.max(PULSE_MS, 4 * took);

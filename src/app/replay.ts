@@ -64,12 +64,13 @@ function timeIn(text: string): number | null {
   return found === undefined ? null : Date.parse(found);
 }
 
-/** A document without a time belongs to the log that is named most alike, and is written as that one begins. */
+/** A document without a time belongs to the log that is named most alike, ids above all, and is written as that one begins. */
 function besideOf(path: string, begins: ReadonlyMap<string, number>): number {
+  const ids = path.match(ID) ?? [];
   const alike = (other: string) => {
     let same = 0;
     while (same < path.length && path[same] === other[same]) same += 1;
-    return same;
+    return same + path.length * ids.filter((id) => other.includes(id)).length;
   };
   const [nearest] = [...begins].sort(([a], [b]) => alike(b) - alike(a));
   return nearest?.[1] ?? 0;

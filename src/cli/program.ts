@@ -1,25 +1,31 @@
-import { readFileSync } from "node:fs";
 import { Argument, Command, Option } from "commander";
+import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
+import { productVersion } from "../app/version.ts";
 import { nearest } from "../core/nearest.ts";
+import { REDACTION_LEVELS } from "../core/redaction.ts";
 import { GROUPS } from "../core/stats.ts";
 import { COMPLETIONS_HELP, completions, SHELLS } from "./commands/completions.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
+import type { ExportOptions } from "./commands/export.ts";
+import type { HookOptions } from "./commands/hook.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
-import { type ProxyOptions, proxy } from "./commands/proxy.ts";
+import type { OutboxOptions } from "./commands/outbox.ts";
+import type { ProxyOptions } from "./commands/proxy.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
-import { tree } from "./commands/tree.ts";
+import { type TreeOptions, tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
+import { EXPORT_HELP } from "./export-help.ts";
 import { settingsHelp } from "./settings-help.ts";
 
 const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or latest";
@@ -27,7 +33,7 @@ const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or l
 export function buildProgram(): Command {
   const program = serving(common(new Command("retinue")))
     .description("Shows what the agents of your agents did: who asked whom for what, what each did and cost, how it ended.")
-    .version(version(), "-V, --version")
+    .version(productVersion(), "-V, --version")
     .argument("[uri]", URI)
     .option("-I, --head", "print the YAML frontmatter alone")
     .option("--full", "all messages, with reasoning, notes and tool results")
@@ -66,7 +72,8 @@ export function buildProgram(): Command {
     .description("the tree of agents, with own and subtree columns")
     .argument("<uri>", URI)
     .option("--all", "fold nothing")
-    .action((uri: string, options: { all?: boolean }, command: Command) => tree(open(command), uri, options));
+    .option("--timeline", "who worked when, who waited for whom, and what the end had to wait for")
+    .action((uri: string, options: TreeOptions, command: Command) => tree(open(command), uri, options));
   common(program.command("events"))
     .description("what happened, one JSON line an event")
     .argument("<uri>", URI)
@@ -114,7 +121,33 @@ export function buildProgram(): Command {
     .option("--via <url>", "an HTTP proxy on the way there")
     .option("--timeout <time>", "how long the upstream may be silent", "10m")
     .option("--redact", "write down only what the settings of redaction let through")
-    .action((options: ProxyOptions, command: Command) => proxy(open(command), options));
+    .action(async (options: ProxyOptions, command: Command) => (await import("./commands/proxy.ts")).proxy(open(command), options));
+  common(program.command("export"))
+    .description("a tree for other tools: LangSmith and OpenTelemetry are sent to, the others are written; without secrets")
+    .addArgument(new Argument("<format>", "for whom").choices([...SENT_FORMATS, ...FILE_FORMATS]))
+    .argument("[uri]", URI)
+    .option("--out <file>", "write it to this file; what would be sent is written instead of sent")
+    .option("--preview", "print exactly what would leave this machine, and send nothing")
+    .option("--follow", "go on with what happens from now on, until interrupted; without a URI: of all threads")
+    .option("--backfill", "all threads, with --since; goes on where it stopped")
+    .option("--since <time>", "how far back: 2h, 3d, 1w, or a date")
+    .addOption(new Option("--old <how>", "turns that began more than a day ago, which LangSmith's cloud refuses").choices(OLD_TRACES))
+    .addOption(new Option("--level <level>", "how much to tell, instead of what the settings say").choices(REDACTION_LEVELS))
+    .addHelpText("after", EXPORT_HELP)
+    // Loaded on demand, as the two below: no other command needs what they do.
+    .action(async (format: SentFormat | FileFormat, uri: string | undefined, options: ExportOptions, command: Command) =>
+      (await import("./commands/export.ts")).exportTree(open(command), format, uri, options),
+    );
+  common(program.command("outbox"))
+    .description("what waits to be sent, and why")
+    .option("--retry", "try again at once, what was refused too")
+    .option("--drop", "throw away what was refused")
+    .option("--limit <n>", "how many items of each", "10")
+    .action(async (options: OutboxOptions, command: Command) => (await import("./commands/outbox.ts")).outbox(open(command), options));
+  common(program.command("hook"))
+    .description("for hooks of agents")
+    .option("--flush", "send what happened since the last time, if tracing is switched on")
+    .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));
@@ -164,9 +197,4 @@ function checked(uri: string, program: Command): string {
   throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [
     meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`,
   ]);
-}
-
-function version(): string {
-  const file = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
-  return file.version;
 }

@@ -8,13 +8,18 @@ export interface Terminal {
   readonly width: number | null;
   readonly colors: ReturnType<typeof pc.createColors>;
   /** Shows how far long work is, on a terminal only. */
-  readonly progress: ((done: number, all: number) => void) | null;
+  readonly progress: Progress | null;
+  /** The same for other work than reading files. */
+  readonly progressOf: ((doing: string, what: string) => Progress) | null;
 }
+
+export type Progress = (done: number, all: number) => void;
 
 export function openTerminal(options: { readonly color: boolean; readonly quiet: boolean }): Terminal {
   const { stdout, stderr, env } = process;
   const colorful = options.color && !env.NO_COLOR && (stdout.isTTY === true || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "0"));
   const columns = Number(env.COLUMNS);
+  const progressOf = stderr.isTTY && !options.quiet ? (doing: string, what: string) => progressBar(stderr, doing, what) : null;
   return {
     out: (text) => stdout.write(`${text}\n`),
     talk: (text) => {
@@ -22,15 +27,16 @@ export function openTerminal(options: { readonly color: boolean; readonly quiet:
     },
     width: stdout.isTTY ? stdout.columns || 80 : Number.isInteger(columns) && columns > 0 ? columns : null,
     colors: pc.createColors(colorful),
-    progress: stderr.isTTY && !options.quiet ? progressBar(stderr) : null,
+    progress: progressOf?.("reading", "files") ?? null,
+    progressOf,
   };
 }
 
 /** Drawn only once work takes long enough to be noticed. */
-function progressBar(stream: NodeJS.WriteStream) {
+function progressBar(stream: NodeJS.WriteStream, doing: string, what: string): Progress {
   const began = performance.now();
   let drawn = 0;
-  return (done: number, all: number) => {
+  return (done, all) => {
     const now = performance.now();
     if (done === all) {
       if (drawn > 0) stream.write("\r\u001b[K");
@@ -40,6 +46,6 @@ function progressBar(stream: NodeJS.WriteStream) {
     drawn = now;
     const cells = 24;
     const full = Math.round((done / all) * cells);
-    stream.write(`\rreading ${"█".repeat(full)}${"░".repeat(cells - full)} ${done}/${all} files`);
+    stream.write(`\r${doing} ${"█".repeat(full)}${"░".repeat(cells - full)} ${done}/${all} ${what}`);
   };
 }

@@ -49,12 +49,16 @@ export interface GatheredAgent {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly warnings: readonly string[];
   readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: readonly ObservationOf<"record">[];
   readonly firstAt: number | null;
   readonly lastAt: number | null;
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
   readonly pending: readonly PendingCall[];
   readonly messages: number;
+  /** What it wrote to other agents. */
+  readonly mail: readonly ObservationOf<"message-sent">[];
   readonly toolCalls: number;
   readonly toolErrors: number;
   readonly answer: string | null;
@@ -95,6 +99,7 @@ export function gatherAgents(
       case "model-call":
       case "call-unrecorded":
       case "total-stated":
+      case "message-sent":
         file(fact.speaker, fact);
         break;
       case "spawn-called":
@@ -166,6 +171,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
           ]),
     ],
     records: records.length,
+    steps: records,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: lastRecord?.at ?? null,
     own:
@@ -174,6 +180,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
         : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
     messages: countMessages(records),
+    mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),

@@ -34,6 +34,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly verdict: StatusVerdict;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** What its living process waits for, in the product's own word, such as a permission. */
+  readonly processWaitsFor: string | null;
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
@@ -115,12 +117,13 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
     const statements = said.get(key) ?? [];
+    const process = processes(threadOf(key));
     const verdict = decideStatus({
       own: withoutDoubt(info, children.map(infoOf)),
       statements,
-      process: processes(threadOf(key)),
+      process,
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
-      doing: doing(info, processes(threadOf(key)), children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
+      doing: doing(info, process, children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
       missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
       now: options.now,
       staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
@@ -137,6 +140,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       spawnCall: parentage.spawnCall(key),
       verdict,
       statements,
+      processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
@@ -228,7 +232,7 @@ function waiting(below: number): StatusVerdict {
   return {
     status: "running",
     statusSource: "inferred",
-    statusReason: `its last answer is finished, but ${words} below it still run in its live process`,
+    statusReason: `its last answer is finished, but ${words} below it still ${below === 1 ? "runs" : "run"} in its live process`,
     activity: `waits for ${words}`,
   };
 }

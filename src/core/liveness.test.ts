@@ -56,7 +56,7 @@ describe("a thread's process", () => {
   it("is whoever holds the thread's lock, and gone when nobody does", () => {
     const book = notebook();
     book.see({ by: main }, { type: "process-seen", thread: main, process: { lock: "/locks/t" }, waitingFor: null });
-    expect(view(book.observations, () => "alive")).toEqual({ is: "alive", who: "it holds the lock of the thread", startedAt: null, waitingFor: null });
+    expect(view(book.observations, () => "alive")).toEqual({ is: "alive", who: "the holder of its lock", startedAt: null, waitingFor: null });
     expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "nobody holds the lock of the thread any more" });
   });
 

@@ -45,7 +45,7 @@ const UNMARKED = { birth: null, domain: null };
 const isPid = (mark: ProcessMark): mark is PidMark => "pid" in mark;
 const startOf = (mark: ProcessMark) => (isPid(mark) ? (mark.startedAt ?? 0) : 0);
 const pidOf = (mark: ProcessMark) => (isPid(mark) ? mark.pid : 0);
-const nameOf = (mark: ProcessMark) => (isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "it holds the lock of the thread" : "it has the database open");
+const nameOf = (mark: ProcessMark) => (isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "the holder of its lock" : "one that has its database open");
 function goneWords(mark: ProcessMark): string {
   if (isPid(mark)) return `its process (pid ${mark.pid}) is gone`;
   return "lock" in mark ? "nobody holds the lock of the thread any more" : "no process has its database open any more";

@@ -10,8 +10,10 @@ const RECORD = { type: "record", role: "assistant", stands: "answered", certain:
 const TOKENS = { inputTokens: 1, outputTokens: 2, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
 
 let number = 0;
-const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation =>
-  ({ ...fact, id: observationId("f", (number += 1)), at, speaker, keys: [], order: number, ...more }) as Observation;
+const says = (speaker: typeof THREAD, at: number, fact: Fact, more: Partial<Observation> = {}): Observation => {
+  number += 1;
+  return { ...fact, id: observationId("f", number), at, speaker, keys: [], order: number, ...more } as Observation;
+};
 const linked = (facts: Observation[]) => link(facts, { now: 100, liveness: () => "unknown" });
 const call = (response: string, more: Partial<Fact> = {}): Fact =>
   ({ type: "model-call", response: recordKey("toy", response), model: "m", tokens: TOKENS, chars: 0, ended: true, ...more }) as Fact;

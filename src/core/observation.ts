@@ -42,6 +42,7 @@ export type Fact =
   | ParentNamed
   | Answers
   | Lifecycle
+  | MessageSent
   | ProcessSeen;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
@@ -105,15 +106,32 @@ export interface RecordRead {
   readonly stands: Stand | null;
   /** False where the product leaves open whether an answer was finished. */
   readonly certain: boolean;
-  /** `waitsFor`: what has to come before the tool begins, such as a permission. */
-  readonly calls: readonly { readonly call: CallKey; readonly name: string; readonly waitsFor?: string }[];
-  readonly results: readonly { readonly call: CallKey; readonly isError: boolean }[];
+  readonly calls: readonly ToolCalled[];
+  readonly results: readonly ToolAnswered[];
   /** What the agent said in it, where it is an answer. */
   readonly text: string | null;
   /** True for what a person would call a message; false for bookkeeping. */
   readonly message: boolean;
   /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
   readonly turn?: string;
+}
+
+export interface ToolCalled {
+  readonly call: CallKey;
+  readonly name: string;
+  /** When, where it was not when the record was written. */
+  readonly at?: number;
+  /** What has to come before the tool begins, such as a permission. */
+  readonly waitsFor?: string;
+  /** All it does is wait for agents that were made before. */
+  readonly awaitsAgents?: true;
+}
+
+export interface ToolAnswered {
+  readonly call: CallKey;
+  readonly isError: boolean;
+  /** When, where it was not when the record was written. */
+  readonly at?: number;
 }
 
 export interface ModelCalled {
@@ -256,6 +274,13 @@ export interface Lifecycle {
   readonly yields?: true;
 }
 
+/** The speaker wrote to another agent of its tree, which was there already. */
+export interface MessageSent {
+  readonly type: "message-sent";
+  /** Where its key is not known: as it is called among them, by its id, its name or its path. */
+  readonly to: AgentKey | { readonly named: string };
+}
+
 /** The product says which operating-system process runs a thread. */
 export interface ProcessSeen {
   readonly type: "process-seen";
@@ -345,6 +370,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-unrecorded":
     case "total-stated":
     case "file-refused":
+    case "message-sent":
       return [];
     default:
       return o satisfies never;

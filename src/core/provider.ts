@@ -10,6 +10,8 @@ export interface Provider {
   readonly name: string;
   /** What people call it. */
   readonly product: string;
+  /** What those who trace it call it, where that is not simply how people do. */
+  readonly tracedAs?: string;
   /** Folders that may hold its records, in order. A missing one is not an error. The last part of a path may have a `*` in it, for all folders of such names. */
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */

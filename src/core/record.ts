@@ -83,7 +83,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
 
-function endOf(agent: LinkedAgent): number | null {
+/** When it ended; null while it may go on, and where nothing is known of it. */
+export function endOf(agent: LinkedAgent): number | null {
   const { status } = agent.verdict;
   if (status === "running" || status === "pendingInit" || status === "notFound") return null;
   const said = agent.statements.findLast((s) => s.state !== "launched" && s.state !== "revived")?.at ?? null;

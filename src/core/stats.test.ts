@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type SpentRow, statsBy, statsTotal, templateOf } from "./stats.ts";
+import { type SpentRow, statsBy, statsTotal, templateOf, threadsBehind } from "./stats.ts";
 import { NO_USAGE } from "./usage.ts";
 
 const row = (more: Partial<SpentRow>, costUsd: number | null = 1): SpentRow => ({
@@ -10,6 +10,7 @@ const row = (more: Partial<SpentRow>, costUsd: number | null = 1): SpentRow => (
   project: "p",
   template: "x",
   status: "completed",
+  thread: "toy://one",
   agents: 1,
   durationMs: 10,
   usage: { ...NO_USAGE, calls: 1, outputTokens: 5, costUsd },
@@ -37,6 +38,34 @@ describe("what was spent", () => {
   it("is at least what is known, where a price is missing", () => {
     const total = statsTotal(rows);
     expect([total.agents, total.usage.costUsd, total.knownCostUsd]).toEqual([3, null, 10.5]);
+  });
+});
+
+describe("a line of what was spent", () => {
+  const rows = [
+    row({ type: "(main)", durationMs: 100 }, 1),
+    row({ durationMs: 10, status: "errored" }, 2),
+    row({ durationMs: 20 }, 4),
+    row({ durationMs: 40, thread: "toy://two" }, 8),
+    row({ agents: 0, durationMs: 0, model: "other" }, 16),
+  ];
+
+  it("tells what went to agents that failed, and what was delegated", () => {
+    const { failed, delegated, knownCostUsd } = statsTotal(rows);
+    expect([knownCostUsd, failed.knownCostUsd, failed.agents, delegated.knownCostUsd, delegated.agents]).toEqual([31, 2, 1, 30, 3]);
+  });
+  it("tells how long agents took, each counted once", () => {
+    expect(statsTotal(rows).durations).toEqual({ least: 10, quarter: 20, median: 40, threeQuarters: 40, most: 100 });
+    expect(statsBy(rows, "model").find(({ key }) => key === "other")?.durations).toBeNull();
+  });
+  it("has threads behind it", () => {
+    expect(statsTotal(rows).threads).toBe(2);
+    expect(threadsBehind(rows, "status", "errored").map(({ key, knownCostUsd }) => [key, knownCostUsd])).toEqual([["toy://one", 2]]);
+    expect(threadsBehind(rows, "type", "t").map(({ key, agents, knownCostUsd }) => [key, agents, knownCostUsd])).toEqual([
+      ["toy://one", 2, 22],
+      ["toy://two", 1, 8],
+    ]);
+    expect(threadsBehind(rows, "type", null)).toEqual([]);
   });
 });
 

@@ -14,50 +14,95 @@ export interface SpentRow {
   readonly project: string | null;
   readonly template: string | null;
   readonly status: Status;
+  /** URI of the thread it belongs to. */
+  readonly thread: string;
   readonly agents: number;
   readonly durationMs: number;
   readonly usage: Usage;
 }
 
+/** What the thread itself is called among types of agents. */
+const MAIN = "(main)";
+
 export const GROUPS = ["day", "model", "type", "project", "template", "status", "provider"] as const;
 export type Group = (typeof GROUPS)[number];
 
-export interface StatsLine {
-  readonly key: string | null;
+/** A part of what was spent. */
+export interface StatsPart {
   readonly agents: number;
-  readonly byStatus: Partial<Record<Status, number>>;
   readonly durationMs: number;
   readonly usage: Usage;
   /** The part of the cost that is known: `usage.costUsd` is null as soon as one price is missing. */
   readonly knownCostUsd: number;
 }
 
-const nothing = (key: string | null): StatsLine => ({ key, agents: 0, byStatus: {}, durationMs: 0, usage: NO_USAGE, knownCostUsd: 0 });
+/** How long agents took, one by one, in milliseconds. */
+export interface Durations {
+  readonly least: number;
+  readonly quarter: number;
+  readonly median: number;
+  readonly threeQuarters: number;
+  readonly most: number;
+}
 
-function addRow(line: StatsLine, row: SpentRow): StatsLine {
+export interface StatsLine extends StatsPart {
+  readonly key: string | null;
+  readonly byStatus: Partial<Record<Status, number>>;
+  /** By agents whose result was an error. */
+  readonly failed: StatsPart;
+  /** By agents that others had asked to do it. */
+  readonly delegated: StatsPart;
+  /** Null where no agent is counted here. */
+  readonly durations: Durations | null;
+  readonly threads: number;
+}
+
+const NOTHING: StatsPart = { agents: 0, durationMs: 0, usage: NO_USAGE, knownCostUsd: 0 };
+
+const added = (part: StatsPart, row: SpentRow): StatsPart => ({
+  agents: part.agents + row.agents,
+  durationMs: part.durationMs + row.durationMs,
+  usage: addUsage(part.usage, row.usage),
+  knownCostUsd: part.knownCostUsd + (row.usage.costUsd ?? 0),
+});
+
+function lineOf(key: string | null, rows: readonly SpentRow[]): StatsLine {
+  const sum = (some: readonly SpentRow[]) => some.reduce(added, NOTHING);
+  const byStatus: Partial<Record<Status, number>> = {};
+  for (const { status, agents } of rows) if (agents > 0) byStatus[status] = (byStatus[status] ?? 0) + agents;
   return {
-    key: line.key,
-    agents: line.agents + row.agents,
-    byStatus: row.agents === 0 ? line.byStatus : { ...line.byStatus, [row.status]: (line.byStatus[row.status] ?? 0) + row.agents },
-    durationMs: line.durationMs + row.durationMs,
-    usage: addUsage(line.usage, row.usage),
-    knownCostUsd: line.knownCostUsd + (row.usage.costUsd ?? 0),
+    key,
+    ...sum(rows),
+    byStatus,
+    failed: sum(rows.filter(({ status }) => status === "errored")),
+    delegated: sum(rows.filter(({ type }) => type !== MAIN)),
+    durations: durationsOf(rows.filter(({ agents }) => agents > 0).map(({ durationMs }) => durationMs)),
+    threads: new Set(rows.map(({ thread }) => thread)).size,
   };
 }
 
-export function statsTotal(rows: Iterable<SpentRow>): StatsLine {
-  let total = nothing(null);
-  for (const row of rows) total = addRow(total, row);
-  return total;
+function durationsOf(list: readonly number[]): Durations | null {
+  if (list.length === 0) return null;
+  const sorted = list.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.round((sorted.length - 1) * part)] ?? 0;
+  return { least: at(0), quarter: at(0.25), median: at(0.5), threeQuarters: at(0.75), most: at(1) };
 }
+
+export const statsTotal = (rows: Iterable<SpentRow>): StatsLine => lineOf(null, [...rows]);
+
+const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
+const byWeight = (a: StatsLine, b: StatsLine) => b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
 
 /** Sums rows up by one of their fields: what cost most first, days in order. */
 export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
-  const lines = new Map<string | null, StatsLine>();
-  for (const row of rows) lines.set(row[by], addRow(lines.get(row[by]) ?? nothing(row[by]), row));
-  const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
-  const byWeight = (a: StatsLine, b: StatsLine) => b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
-  return [...lines.values()].sort(by === "day" ? byName : byWeight);
+  const lines = [...Map.groupBy(rows, (row) => row[by])].map(([key, list]) => lineOf(key, list));
+  return lines.sort(by === "day" ? byName : byWeight);
+}
+
+/** The threads behind one of the lines, by their URIs: what cost most first. */
+export function threadsBehind(rows: Iterable<SpentRow>, by: Group, key: string | null): StatsLine[] {
+  const behind = [...rows].filter((row) => row[by] === key);
+  return [...Map.groupBy(behind, ({ thread }) => thread)].map(([thread, list]) => lineOf(thread, list)).sort(byWeight);
 }
 
 /** The rows of a whole tree. `record` is its public record, which knows how each agent ended. */
@@ -73,20 +118,21 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
     const record = records.get(agent.uri);
     return record === undefined
       ? []
-      : rowsOf(record, [...agent.calls, ...agent.ownBehalf.flatMap((g: GatheredAgent) => g.calls)], partsOf(key).provider, price);
+      : rowsOf(record, tree.uri, [...agent.calls, ...agent.ownBehalf.flatMap((g: GatheredAgent) => g.calls)], partsOf(key).provider, price);
   });
 }
 
-function rowsOf(record: AgentTree, calls: readonly ModelCall[], provider: string, price: Price): SpentRow[] {
+function rowsOf(record: AgentTree, thread: string, calls: readonly ModelCall[], provider: string, price: Price): SpentRow[] {
   const began = record.startedAt?.slice(0, 10) ?? null;
   const dayOf = (call: ModelCall) => (call.at === null ? began : new Date(call.at).toISOString().slice(0, 10));
   const groups = [...Map.groupBy(calls, (call) => `${dayOf(call)} ${call.model}`).values()];
   const base = {
     provider,
-    type: record.parent === null ? "(main)" : record.type,
+    type: record.parent === null ? MAIN : record.type,
     project: record.project,
     template: record.prompt === null ? null : templateOf(record.prompt),
     status: record.status,
+    thread,
   };
   const [first, ...more] = groups.map((list) => ({
     ...base,

@@ -16,6 +16,8 @@ export interface ServerContext {
   readonly isDemo: boolean;
   readonly state: ServerState;
   readonly talk: (words: string) => void;
+  /** A demo beside this server, started when it is first asked for; it ends with us. */
+  readonly demo: () => Promise<{ readonly address: string }>;
 }
 
 /** What changes while it runs. */

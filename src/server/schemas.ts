@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { EVENT_KINDS } from "../core/event.ts";
 import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
+import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
 import { GROUPS } from "../core/stats.ts";
 
 export const text = v.nullable(v.string());
@@ -106,6 +107,44 @@ export const Event = v.pipe(
 export const Threads = v.object({ items: v.array(Agent), next: text });
 export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
 
+const span = v.object({
+  kind: v.pipe(v.picklist(SPAN_KINDS), v.description("model: it answers; tool: a tool works; wait: for agents, for a permission, for an answer")),
+  from: v.pipe(v.number(), v.description("epoch milliseconds")),
+  to: v.pipe(v.nullable(v.number()), v.description("null while it goes on")),
+  name: v.pipe(text, v.description("the model, the tool, or what is waited for")),
+  callId: text,
+  tokens: count,
+  outputTokens: count,
+  end: v.pipe(v.nullable(v.picklist(SPAN_ENDS)), v.description("cut: it never came to its end")),
+  agents: v.pipe(v.array(v.string()), v.description("whom a tool made; whom was waited for")),
+});
+export const Spans = v.pipe(
+  v.object({
+    items: v.array(
+      v.object({
+        uri: v.string(),
+        first: v.pipe(count, v.description("Position of the first of them: what was told of this agent from there on no longer holds.")),
+        spans: v.array(span),
+      }),
+    ),
+    next: v.pipe(v.string(), v.description("`after` of the next request")),
+    whole: v.pipe(v.boolean(), v.description("False where only what is new since `after` is told.")),
+  }),
+  v.metadata({ ref: "Spans" }),
+);
+
+export const Messages = v.object({
+  items: v.array(
+    v.object({
+      from: v.string(),
+      to: v.string(),
+      at: v.pipe(v.nullable(v.number()), v.description("epoch milliseconds")),
+      revives: v.pipe(v.boolean(), v.description("it set an agent to work again that was done")),
+    }),
+  ),
+  next: v.null(),
+});
+
 const evidence = v.object({
   decided: v.boolean(),
   parent: text,
@@ -142,10 +181,23 @@ export const Findings = v.object({
   next: v.null(),
 });
 
-const StatsLine = v.pipe(
-  v.object({ key: text, agents: count, byStatus: statusCounts, durationMs: v.number(), usage: Usage, knownCostUsd: v.number() }),
-  v.metadata({ ref: "StatsLine" }),
-);
+const statsPart = {
+  agents: count,
+  durationMs: v.number(),
+  usage: Usage,
+  knownCostUsd: v.pipe(v.number(), v.description("the part of the cost that is known, where a price is missing")),
+};
+const statsLine = {
+  key: text,
+  ...statsPart,
+  byStatus: statusCounts,
+  failed: v.pipe(v.object(statsPart), v.description("by agents whose result was an error")),
+  delegated: v.pipe(v.object(statsPart), v.description("by agents that others had asked to do it")),
+  durations: v.nullable(v.object({ least: v.number(), quarter: v.number(), median: v.number(), threeQuarters: v.number(), most: v.number() })),
+  threads: count,
+};
+const StatsLine = v.pipe(v.object(statsLine), v.metadata({ ref: "StatsLine" }));
+export const StatsThreads = v.object({ items: v.array(v.object({ ...statsLine, key: v.string(), record: v.nullable(Agent) })), next: v.null() });
 export const Stats = v.object({ total: StatsLine, by: v.record(v.picklist(GROUPS), v.array(StatsLine)) });
 
 export const Health = v.object({
@@ -199,6 +251,8 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
+
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 
 export const Failed = v.pipe(
@@ -236,11 +290,22 @@ export const EventsQuery = v.strictObject({
   limit: v.optional(wholeNumber(1, 1_000), "200"),
   subtree: v.optional(v.pipe(flag, v.description("of everybody below as well"))),
 });
+export const SpansQuery = v.strictObject({
+  after: v.optional(
+    v.pipe(v.string(), v.description("`next` of an earlier answer: only what is new since then; where that is not known any more, everything")),
+  ),
+});
 export const SearchQuery = v.strictObject({
   q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "there is no word in this search")),
   limit: v.optional(wholeNumber(1, 200), "50"),
 });
 export const StatsQuery = v.strictObject({ since: v.optional(v.string()), by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])) });
+export const StatsThreadsQuery = v.strictObject({
+  by: v.picklist(GROUPS),
+  key: v.optional(v.pipe(v.string(), v.description("of the line; left out for the one whose key is null"))),
+  since: v.optional(v.string()),
+  limit: v.optional(wholeNumber(1, 200), "50"),
+});
 export const LiveQuery = v.strictObject({
   threads: v.optional(v.pipe(flag, v.description("records of top-level threads"))),
   tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),

@@ -1,15 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { openDemo } from "../app/demo.ts";
+import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { Failure } from "../app/failure.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
 import type { SettingsFile } from "../app/settings.ts";
+import { productVersion } from "../app/version.ts";
 import { serverApp } from "./app.ts";
 import type { ServerState } from "./context.ts";
 import { isLoopback } from "./guard.ts";
@@ -54,6 +56,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
 }
 
+/** The same over recordings that happen again, in a home of their own that is gone afterwards. */
+export async function serveDemo({ env, ...options }: Omit<ServeOptions, "settings" | "isDemo">): Promise<Served> {
+  const { env: stage, settings, close } = openDemo(env);
+  try {
+    const served = await serve({ ...options, env: stage, settings, isDemo: true });
+    const stopped = served.stopped.then(close);
+    return { ...served, stopped, stop: () => served.stop().then(() => stopped) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
 function joined(running: Instance, { port, host }: ServeOptions): Served {
   const differs =
     (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
@@ -81,7 +96,16 @@ async function start(options: ServeOptions): Promise<Served> {
   });
   const hub = new Hub(library, new Journal());
   let port = 0;
-  const context = { library, hub, env, settings, version: version(), instance, startedAt: new Date().toISOString(), isDemo, state, talk };
+  let stage: Promise<Served> | undefined;
+  const demo = () => {
+    stage ??= serveDemo({ env, talk, host, port: 0 });
+    // One that did not come about may be asked for again.
+    stage.catch(() => {
+      stage = undefined;
+    });
+    return stage;
+  };
+  const context = { library, hub, env, settings, version: productVersion(), instance, startedAt: new Date().toISOString(), isDemo, state, talk, demo };
   const app = serverApp(context, { host, port: () => port, token });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -90,7 +114,8 @@ async function start(options: ServeOptions): Promise<Served> {
     library.close();
     throw error;
   }
-  const watched = watch(library, hub, state, talk);
+  const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
+  const watched = watch(library, hub, tracer, state, talk);
   const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
@@ -100,7 +125,9 @@ async function start(options: ServeOptions): Promise<Served> {
       state.stop.abort();
       hub.journal.wake();
       server.close();
+      await (await stage?.catch(() => undefined))?.stop();
       await watched;
+      await tracer?.stop();
       server.closeAllConnections();
       library.close();
       hasStopped();
@@ -113,13 +140,14 @@ async function start(options: ServeOptions): Promise<Served> {
 /** An address that stands for all of them is called by one that can be opened. */
 const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
 
-async function watch(library: Library, hub: Hub, state: ServerState, talk: (words: string) => void): Promise<void> {
+async function watch(library: Library, hub: Hub, tracer: Tracer | null, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
   try {
     for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
       state.watching = true;
       state.reading = null;
       await hub.changed(threads);
+      tracer?.changed(threads);
     }
   } catch (error) {
     talk(`no longer watching: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
@@ -142,8 +170,4 @@ async function listen(server: Server, host: string, wanted: number | null): Prom
     }
   }
   throw new Failure("failed", `no port is free at ${host}`);
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }).version;
 }

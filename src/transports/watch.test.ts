@@ -1,45 +1,107 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { watchFolders } from "./watch.ts";
 
-async function watching(...folders: string[]) {
+async function watching(folders: readonly string[], prepare: (base: string) => void = () => {}) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
+  prepare(base);
   const seen = new Set<string>();
+  const errors: Error[] = [];
   const watch = await watchFolders(
     folders.map((folder) => join(base, folder)),
     [],
-    (paths) => {
-      for (const path of paths) seen.add(path.slice(base.length + 1));
+    {
+      onPaths: (paths) => {
+        for (const path of paths) seen.add(path.slice(base.length + 1));
+      },
+      onError: (error) => errors.push(error),
     },
-    () => {},
   );
   onTestFinished(async () => {
     await watch.stop();
     rmSync(base, { recursive: true });
+    expect(errors).toEqual([]);
   });
-  return { base, seen };
+  const write = (path: string) => writeFileSync(join(base, path), "1");
+  const sees = (path: string) => expect.poll(() => seen.has(path), { timeout: 20_000 }).toBe(true);
+  return { base, seen, write, sees };
 }
 
 describe("a folder that is not there yet", () => {
   it("is watched as soon as it comes, with what was written meanwhile", async () => {
-    const { base, seen } = await watching("product/records");
+    const { base, write, sees } = await watching(["product/records"]);
     mkdirSync(join(base, "product"));
     mkdirSync(join(base, "product/records/deep"), { recursive: true });
-    writeFileSync(join(base, "product/records/deep/a.jsonl"), "1");
-    await expect.poll(() => seen.has("product/records/deep/a.jsonl"), { timeout: 5_000 }).toBe(true);
-    writeFileSync(join(base, "product/records/deep/b.jsonl"), "2");
-    await expect.poll(() => seen.has("product/records/deep/b.jsonl"), { timeout: 5_000 }).toBe(true);
+    write("product/records/deep/a.jsonl");
+    await sees("product/records/deep/a.jsonl");
+    write("product/records/deep/b.jsonl");
+    await sees("product/records/deep/b.jsonl");
   });
 
   it("makes nobody look at what else is there", async () => {
-    const { base, seen } = await watching("product/records");
+    const { base, seen, write, sees } = await watching(["product/records"]);
     mkdirSync(join(base, "other/deep"), { recursive: true });
-    writeFileSync(join(base, "other/deep/a.jsonl"), "1");
+    write("other/deep/a.jsonl");
     mkdirSync(join(base, "product/records"), { recursive: true });
-    writeFileSync(join(base, "product/records/b.jsonl"), "2");
-    await expect.poll(() => seen.has("product/records/b.jsonl"), { timeout: 5_000 }).toBe(true);
+    write("product/records/b.jsonl");
+    await sees("product/records/b.jsonl");
     expect([...seen].filter((path) => path.startsWith("other"))).toEqual([]);
+  });
+});
+
+describe("a folder that is there", () => {
+  const deep = (base: string) => {
+    for (let i = 0; i < 20; i += 1) mkdirSync(join(base, "records", `p${i}`, "agents"), { recursive: true });
+    writeFileSync(join(base, "records/p0/old.jsonl"), "1");
+  };
+
+  it("tells of everything that comes at any depth, also while nobody has time to listen, and of nothing that lay there", async () => {
+    const { seen, write, sees } = await watching(["records"], deep);
+    const wanted = Array.from({ length: 2_000 }, (_, i) => `records/p${i % 20}/agents/${i}.jsonl`);
+    for (const path of wanted) write(path);
+    for (const path of wanted) await sees(path);
+    expect(seen.has("records/p0/old.jsonl")).toBe(false);
+    write("records/p0/old.jsonl");
+    await sees("records/p0/old.jsonl");
+  });
+
+  it("is told of when it went and came back, over and over", async () => {
+    const { base, seen, write, sees } = await watching(["records"], deep);
+    for (let i = 0; i < 20; i += 1) {
+      rmSync(join(base, "records/p1"), { recursive: true });
+      mkdirSync(join(base, "records/p1/agents"), { recursive: true });
+      write(`records/p1/agents/${i}.jsonl`);
+      await sees(`records/p1/agents/${i}.jsonl`);
+      seen.clear();
+      write(`records/p1/agents/${i}.jsonl`);
+      await sees(`records/p1/agents/${i}.jsonl`);
+    }
+  });
+
+  it("tells of what is moved into it, with all that is inside", async () => {
+    const { base, write, sees } = await watching(["records"], (base) => {
+      deep(base);
+      mkdirSync(join(base, "elsewhere/agents"), { recursive: true });
+    });
+    write("elsewhere/agents/a.jsonl");
+    renameSync(join(base, "elsewhere"), join(base, "records/moved"));
+    await sees("records/moved/agents/a.jsonl");
+    write("records/moved/agents/b.jsonl");
+    await sees("records/moved/agents/b.jsonl");
+  });
+
+  it("may itself be a link, but links in it lead nowhere", async () => {
+    const { seen, write, sees } = await watching(["link"], (base) => {
+      deep(base);
+      mkdirSync(join(base, "foreign"));
+      symlinkSync(join(base, "records"), join(base, "link"));
+      symlinkSync(join(base, "foreign"), join(base, "records/p1/foreign"));
+    });
+    write("foreign/a.jsonl");
+    write("records/p2/agents/b.jsonl");
+    await sees("link/p2/agents/b.jsonl");
+    expect([...seen].filter((path) => path.includes("foreign"))).toEqual([]);
   });
 });

@@ -1,137 +1,144 @@
-import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { type Dirent, existsSync, type FSWatcher, lstatSync, readdirSync, type Stats, statSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
-import type { AsyncSubscription } from "@parcel/watcher";
+import { breathe } from "./files.ts";
 
 export interface Watching {
   stop(): Promise<void>;
 }
 
-/**
- * Tells which paths below the folders changed, were made or went. Folders that are not there yet are waited for.
- * Of `shallow` ones only what lies right in them is told: below may be whole copies of projects.
- */
-export async function watchFolders(
-  folders: readonly string[],
-  shallow: readonly string[],
-  onPaths: (paths: readonly string[]) => void,
-  onError: (error: Error) => void,
-): Promise<Watching> {
-  // Native, and only ever needed by those who follow along.
-  const { default: watcher } = await import("@parcel/watcher");
-  const subscriptions: AsyncSubscription[] = [];
-  const near = new NearWatch(onPaths, onError);
-  let isStopped = false;
-  const subscribe = async (folder: string) => {
-    const subscription = await watcher.subscribe(folder, (error, events) => {
-      if (error !== null) onError(error);
-      for (const { type, path } of events) if (type === "create") near.enter(path);
-      if (events.length > 0) onPaths(events.map((event) => event.path));
-    });
-    if (isStopped) await subscription.unsubscribe();
-    else subscriptions.push(subscription);
-  };
-  for (const folder of new Set(folders)) {
-    if (existsSync(folder)) await subscribe(folder);
-    else
-      near.await(folder, () => {
-        subscribe(folder).catch(onError);
-        near.enter(folder);
-      });
-  }
-  for (const folder of shallow) if (existsSync(folder)) near.add(folder);
-  return {
-    stop: async () => {
-      isStopped = true;
-      near.stop();
-      // A folder that is gone is not watched any more, and says so.
-      for (const subscription of subscriptions) await subscription.unsubscribe().catch(() => {});
-    },
-  };
+export interface WatchOptions {
+  readonly onPaths: (paths: readonly string[]) => void;
+  readonly onError: (error: Error) => void;
+  /** Whether the operating system can watch a folder with everything below it; for tests. */
+  readonly isRecursive?: boolean;
 }
 
 /**
- * Looks at single folders, itself. The recursive watcher of Linux misses what is made in a new folder before it has noticed the folder,
- * and folders in it for good; and a whole home is too much to watch for one folder that may come to be.
+ * Tells which paths below the folders changed, were made or went. Folders that are not there yet are waited for.
+ * Of `shallow` ones only what lies right in them is told: below may be whole copies of projects.
+ * Nothing that happens after it resolved is missed: docs/adr/015-watching.md says why we do it ourselves.
  */
-class NearWatch {
-  readonly #watchers = new Map<string, FSWatcher>();
-  readonly #onPaths: (paths: readonly string[]) => void;
-  readonly #onError: (error: Error) => void;
+export async function watchFolders(folders: readonly string[], shallow: readonly string[], options: WatchOptions): Promise<Watching> {
+  const watches = new Watches(options);
+  for (const folder of new Set(folders)) {
+    if (existsSync(folder)) await watches.below(folder);
+    else watches.await(folder);
+  }
+  for (const folder of shallow) if (existsSync(folder)) watches.add(folder);
+  return {
+    stop: async () => watches.stop(),
+  };
+}
 
-  constructor(onPaths: (paths: readonly string[]) => void, onError: (error: Error) => void) {
+class Watches {
+  readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string }>();
+  readonly #onPaths: WatchOptions["onPaths"];
+  readonly #onError: WatchOptions["onError"];
+  /** Linux has no word for "and everything below": each folder is watched by itself. */
+  readonly #isRecursive: boolean;
+  readonly #told = new Set<string>();
+  #isStopped = false;
+
+  constructor({ onPaths, onError, isRecursive = process.platform !== "linux" }: WatchOptions) {
     this.#onPaths = onPaths;
     this.#onError = onError;
+    this.#isRecursive = isRecursive;
   }
 
-  /** Tells what happens right in a folder. */
-  add(folder: string, onName: (path: string) => void = (path) => this.#onPaths([path])): void {
-    const gone = () => {
-      this.#watchers.get(folder)?.close();
-      this.#watchers.delete(folder);
-    };
-    try {
-      gone();
-      const watching = watch(folder, (_, name) => {
-        if (name !== null) onName(join(folder, name));
-        if (!existsSync(folder)) gone();
-      });
-      this.#watchers.set(
-        folder,
-        watching.on("error", (error) => {
-          gone();
-          if (existsSync(folder)) this.#onError(error);
-        }),
-      );
-    } catch (error) {
-      if (existsSync(folder)) this.#onError(error as Error);
+  /** A folder with everything below it, as it lies there. What is in it already is not told. */
+  async below(folder: string): Promise<void> {
+    if (this.#isRecursive) return this.add(folder, { recursive: true });
+    // First look after it, then look into it: what comes meanwhile is told.
+    for (const left = [folder]; left.length > 0 && !this.#isStopped; await breathe()) {
+      const path = left.pop() as string;
+      this.#enterable(path);
+      for (const entry of entriesIn(path)) if (entry.isDirectory()) left.push(join(path, entry.name));
     }
   }
 
-  /** A path that is new: if it is a folder, all that is in it already, and from now on what happens there. */
-  enter(path: string): void {
-    if (this.#watchers.has(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
-    // First look after it, then look into it: what comes meanwhile is told twice, not never.
-    this.add(path, (inside) => {
-      this.#onPaths([inside]);
-      this.enter(inside);
-    });
-    const inside = namesIn(path).map((name) => join(path, name));
+  /** A path that is new: if it is a folder, all that is in it already is told, and from now on what happens there. Links are not followed, except to where we begin. */
+  #enter(path: string, isBeginning = false): void {
+    const stat = (isBeginning ? statSync : lstatSync)(path, { throwIfNoEntry: false });
+    if (stat?.isDirectory() !== true || this.#watchers.get(path)?.identity === identityOf(stat)) return;
+    // One of the same name that went and came back is another one.
+    this.#end(path);
+    this.#enterable(path);
+    const inside = entriesIn(path).map(({ name }) => join(path, name));
     if (inside.length > 0) this.#onPaths(inside);
-    for (const one of inside) this.enter(one);
+    for (const one of inside) this.#enter(one);
   }
 
-  /** Until a folder is there, by way of the nearest one above it. */
-  await(folder: string, onThere: () => void): void {
+  #enterable(folder: string): void {
+    this.add(folder, { onNew: (path) => this.#enter(path) });
+  }
+
+  /** Tells what happens right in a folder, or in all of it. */
+  add(folder: string, { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {}): void {
+    if (this.#isStopped || this.#watchers.has(folder)) return;
+    this.#start(folder, folder, recursive, (is, name) => {
+      if (name !== null) this.#onPaths([join(folder, name)]);
+      if (is !== "rename") return;
+      if (name !== null) onNew?.(join(folder, name));
+      if (!existsSync(folder)) this.#end(folder);
+    });
+  }
+
+  /** Until a folder is there, by way of the nearest one above it: a whole home is too much to watch for one folder that may come to be. */
+  await(folder: string): void {
     const above = nearestFolder(folder);
     if (above === folder) {
-      onThere();
+      this.#onPaths(entriesIn(folder).map(({ name }) => join(folder, name)));
+      if (this.#isRecursive) this.add(folder, { recursive: true });
+      else this.#enter(folder, true);
       return;
     }
-    const look = () => {
-      if (!existsSync(folder) && nearestFolder(folder) === above) return;
-      this.#watchers.get(key)?.close();
-      this.#watchers.delete(key);
-      this.await(folder, onThere);
-    };
     const key = `${above} for ${folder}`;
-    try {
-      this.#watchers.set(key, watch(above, look).on("error", look));
-    } catch (error) {
-      this.#onError(error as Error);
-      return;
-    }
+    const look = () => {
+      if (this.#isStopped || (!existsSync(folder) && nearestFolder(folder) === above)) return;
+      this.#end(key);
+      this.await(folder);
+    };
+    this.#start(key, above, false, look);
     look();
   }
 
+  #start(key: string, folder: string, recursive: boolean, onChange: (is: "rename" | "change", name: string | null) => void): void {
+    try {
+      const watcher = watch(folder, { recursive }, onChange).on("error", (error) => {
+        this.#end(key);
+        this.#fail(folder, error);
+      });
+      this.#watchers.set(key, { watcher, identity: identityOf(statSync(folder, { throwIfNoEntry: false })) });
+    } catch (error) {
+      this.#fail(folder, error as Error);
+    }
+  }
+
+  /** A folder that is gone is not watched any more, and that is no failure. One reason is told once: there may be thousands of folders. */
+  #fail(folder: string, error: NodeJS.ErrnoException): void {
+    if (!existsSync(folder) || this.#told.has(error.code ?? error.message)) return;
+    this.#told.add(error.code ?? error.message);
+    this.#onError(error.code === "ENOSPC" ? new Error(`${folder}: the operating system watches no more folders (fs.inotify.max_user_watches)`) : error);
+  }
+
+  #end(key: string): void {
+    this.#watchers.get(key)?.watcher.close();
+    this.#watchers.delete(key);
+  }
+
   stop(): void {
-    for (const one of this.#watchers.values()) one.close();
+    this.#isStopped = true;
+    for (const { watcher } of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
   }
 }
 
-function namesIn(folder: string): string[] {
+/** Numbers of folders that went are given to new ones at once; when they were made tells them apart. */
+const identityOf = (stat: Stats | undefined) => `${stat?.ino} ${stat?.birthtimeMs}`;
+
+function entriesIn(folder: string): readonly Dirent[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { withFileTypes: true });
   } catch {
     // Gone again; that will be told.
     return [];

@@ -329,6 +329,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         project: null,
         template: null,
         status: "completed",
+        thread: "toy://a",
         agents: 1,
         durationMs: 1,
         usage: NO_USAGE,

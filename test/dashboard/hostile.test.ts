@@ -74,7 +74,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
-}, 60_000);
+}, 180_000);
 
 /** How long the page takes to answer a question, at worst, while something happens. */
 async function slowestAnswer(work: () => Promise<void>): Promise<number> {

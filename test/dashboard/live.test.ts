@@ -20,7 +20,7 @@ let replayed: Promise<unknown>;
 beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
   tab = await visit(browser, server.url);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   stop.abort();
   await replayed;
@@ -39,6 +39,15 @@ describe("a machine on which no agent has worked yet", () => {
     expect(words).toContain("retinue demo");
     expect(words).toContain(join(server.home, ".claude"));
     expect(words).toContain("not there");
+  });
+
+  it("shows the demo at a click, beside it", async () => {
+    const { page, goto } = await visit(browser, server.url);
+    await goto("#/");
+    await page.getByRole("button", { name: "Start the demo" }).click();
+    await page.locator(".thread").first().waitFor();
+    expect(page.url()).not.toContain(server.url);
+    await page.context().close();
   });
 });
 
@@ -64,7 +73,7 @@ describe("while agents work", () => {
     await tab.page.locator(".row.root .name").click();
     await tab.page.locator(".step").first().waitFor();
     await tab.page.keyboard.press("f");
-    await tab.page.getByText("The late leaf reported.").last().waitFor({ timeout: 20_000 });
+    await tab.page.getByText("The late leaf reported.").last().waitFor({ timeout: 60_000 });
     expect(tab.page.url()).toContain("follow=1");
     await replayed;
   });
@@ -72,7 +81,7 @@ describe("while agents work", () => {
   it("the live page and a fresh one show the same", async () => {
     await tab.page.keyboard.press("u");
     await tab.page.locator(".row[role=treeitem]").nth(8).waitFor();
-    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 20_000 });
+    await tab.page.waitForFunction(() => document.querySelectorAll(".row .mark.running").length === 0, undefined, { timeout: 60_000 });
     const numbers = async () => (await tab.page.locator(".row[role=treeitem] .cell[data-column*=okens]").allTextContents()).join(" ");
     const live = [await treeOnScreen(tab.page), await numbers()];
     await tab.page.reload();

@@ -28,7 +28,7 @@ beforeAll(async () => {
   tab = await visit(browser, server.url);
   ({ items: threads } = await json<{ items: AgentRecord[] }>("threads"));
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
@@ -226,6 +226,14 @@ describe("the tree", () => {
     await tab.page.getByRole("menuitem", { name: "Undo manual link" }).click();
     await tab.page.locator(".badge.manual").waitFor({ state: "detached" });
   });
+});
+
+it("closes a menu that was hardly open", async () => {
+  await tab.goto(`#/tree/${TREE}`);
+  await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
+  await tab.page.evaluate(() => ["m", "Escape"].map((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
+  await tab.page.evaluate(() => new Promise(requestAnimationFrame));
+  expect([await tab.page.locator(".menu").count(), tab.complaints]).toEqual([0, []]);
 });
 
 describe("an agent", () => {

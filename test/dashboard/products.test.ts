@@ -27,11 +27,11 @@ beforeAll(async () => {
   await tab.goto("#/");
   await tab.page.locator(".thread").first().waitFor();
   threads = ((await (await fetch(`${server.url}/api/threads`)).json()) as { items: AgentRecord[] }).items;
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
-}, 60_000);
+}, 180_000);
 
 describe("a machine with many products", () => {
   it("lists them all, and filters by each", async () => {

@@ -29,7 +29,7 @@ export function homeWith(recordings: readonly string[]): string {
 export async function serve(home: string): Promise<Running> {
   if (!existsSync(join(ROOT, "dist/web/index.html"))) throw new Error("the dashboard is not built: npm run build");
   const data = mkdtempSync(join(tmpdir(), "retinue-dashboard-data-"));
-  const child = spawn(process.execPath, [MAIN, "serve", "--no-open"], {
+  const child = spawn(process.execPath, [MAIN, "serve", "--no-open", "--port", "0"], {
     env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data },
     stdio: ["ignore", "pipe", "pipe"],
   });

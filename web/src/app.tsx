@@ -11,6 +11,9 @@ const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
 const Requests = lazy(() => import("./pages/requests.tsx"));
+const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
+const Graph = lazy(() => import("./pages/graph.tsx"));
+const Stats = lazy(() => import("./pages/stats.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
@@ -25,6 +28,7 @@ export function App() {
       hideToast();
     },
     T: () => go("threads"),
+    S: () => go("stats"),
     H: () => go("health"),
   });
   createEffect(() => {
@@ -41,6 +45,9 @@ export function App() {
         <nav aria-label="Pages">
           <a href="#/" aria-current={route().page === "threads" ? "page" : undefined}>
             Threads
+          </a>
+          <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
+            Stats
           </a>
           <a href="#/health" aria-current={route().page === "health" ? "page" : undefined}>
             Health
@@ -96,6 +103,15 @@ export function App() {
             </Match>
             <Match when={route().page === "requests"}>
               <Requests uri={uri()} />
+            </Match>
+            <Match when={route().page === "waterfall"}>
+              <Waterfall uri={uri()} />
+            </Match>
+            <Match when={route().page === "graph"}>
+              <Graph uri={uri()} />
+            </Match>
+            <Match when={route().page === "stats"}>
+              <Stats />
             </Match>
             <Match when={route().page === "health"}>
               <Health />

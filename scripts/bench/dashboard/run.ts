@@ -7,6 +7,8 @@ import type { Browser, CDPSession, Page } from "playwright-core";
 import { openBrowser } from "../../../test/dashboard/browser.ts";
 import { type Running, serve } from "../../../test/dashboard/server.ts";
 import { bytes, markdownTable, thousands } from "../format.ts";
+import { arrivalMs } from "./arrival.ts";
+import { LATE_MS, measurePictures, type PictureNumbers } from "./pictures.ts";
 import { growThread, THREAD_ID, writeThread } from "./thread.ts";
 
 const EVENTS_EACH = 100;
@@ -14,7 +16,8 @@ const UPDATES_A_SECOND = 500;
 const UPDATING_MS = 8_000;
 const THREAD = `claude://${THREAD_ID}`;
 
-interface DashboardNumbers {
+interface DashboardNumbers extends PictureNumbers {
+  readonly arrivalMs: number;
   readonly firstPaintMs: number;
   readonly blankRows: number;
   readonly scrolled: number;
@@ -23,6 +26,8 @@ interface DashboardNumbers {
   readonly logEvents: number;
   readonly updates: number;
   readonly longestPauseMs: number;
+  /** The same on the waterfall. */
+  readonly waterfallPause: number;
   readonly firstLoadBytes: number;
 }
 
@@ -30,11 +35,23 @@ interface DashboardNumbers {
 function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string, string, boolean])[] {
   const ms = (value: number) => `${Math.round(value)} ms`;
   return [
+    ["a new record on screen, in a thread of ten agents", ms(numbers.arrivalMs), "within 200 ms", numbers.arrivalMs <= 200],
     ["first paint of the tree", ms(numbers.firstPaintMs), "under 1,000 ms", numbers.firstPaintMs < 1_000],
     ["blank rows while scrolling", `${numbers.blankRows} in ${numbers.scrolled} looks`, "none", numbers.blankRows === 0],
     ["memory of the page, tree", bytes(numbers.treeBytes), "under 150 MB", numbers.treeBytes < 150e6],
     [`memory of the page, log of ${thousands(numbers.logEvents)} entries`, bytes(numbers.logBytes), "under 150 MB", numbers.logBytes < 150e6],
     [`longest pause at ${thousands(numbers.updates)} updates a second`, ms(numbers.longestPauseMs), "under 500 ms", numbers.longestPauseMs < 500],
+    ["the same on the waterfall", ms(numbers.waterfallPause), "under 500 ms", numbers.waterfallPause < 500],
+    [`waterfall of ${thousands(numbers.spans)} spans, first drawn`, ms(numbers.firstDrawnMs), "under 1,500 ms", numbers.firstDrawnMs < 1_500],
+    [
+      `late frames of the waterfall while it is scrolled, zoomed and panned (over ${LATE_MS} ms)`,
+      `${numbers.lateFrames} of ${numbers.frames}, longest ${ms(numbers.longestFrameMs)}`,
+      "at most 1 in 100",
+      numbers.lateFrames * 100 <= numbers.frames,
+    ],
+    ["script of one frame of the waterfall", `${numbers.scriptMs.toFixed(1)} ms`, "under 8 ms", numbers.scriptMs < 8],
+    ["most bars drawn in one frame", thousands(numbers.mostBars), "under 20,000", numbers.mostBars < 20_000],
+    ["graph, first drawn", ms(numbers.graphMs), "under 2,500 ms", numbers.graphMs < 2_500],
     ["script of the first load, gzipped", bytes(numbers.firstLoadBytes), "at most 60 KB", numbers.firstLoadBytes <= 60_000],
   ];
 }
@@ -44,7 +61,7 @@ async function dashboardSection(agents: number): Promise<string> {
   writeThread(home, { agents, eventsEach: EVENTS_EACH, ends: Date.now() - 1_000 });
   const [browser, server] = await Promise.all([openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]), serve(home)]);
   try {
-    const numbers = await measureDashboard(browser, server, agents);
+    const numbers = { ...(await measureDashboard(browser, server, agents)), arrivalMs: await arrivalMs(browser) };
     const rows = verdicts(numbers).map(([what, value, wanted, holds]) => [what, value, holds ? wanted : `**${wanted}**`]);
     return `## Dashboard: a thread of ${thousands(agents)} agents and ${thousands(agents * EVENTS_EACH)} events\n\n${markdownTable(["", "measured", "wanted"], rows)}`;
   } finally {
@@ -53,7 +70,7 @@ async function dashboardSection(agents: number): Promise<string> {
   }
 }
 
-async function measureDashboard(browser: Browser, server: Running, agents: number): Promise<DashboardNumbers> {
+async function measureDashboard(browser: Browser, server: Running, agents: number): Promise<Omit<DashboardNumbers, "arrivalMs">> {
   await untilRead(server);
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
@@ -66,11 +83,18 @@ async function measureDashboard(browser: Browser, server: Running, agents: numbe
   const firstLoadBytes = gzipped(scripts);
   const treeBytes = await pageBytes(session);
   const { blankRows, scrolled } = await scroll(page);
+  const pictures = await measurePictures(page, session, server.url, THREAD);
+  await page.goto(`${server.url}/#/waterfall/${THREAD}`);
+  await page.locator(".waterfall canvas.picture").waitFor();
+  const waterfallPause = (await update(page, server, agents)).longestPauseMs;
+  await page.goto(`${server.url}/#/tree/${THREAD}`);
+  await page.locator(".row[role=treeitem]").first().waitFor();
   const { updates, longestPauseMs } = await update(page, server, agents);
   await page.goto(`${server.url}/#/log/${THREAD}`);
   await page.waitForFunction(() => /entr(y|ies)$/.test(document.querySelector(".chip-tools .muted")?.textContent ?? ""), undefined, { timeout: 180_000 });
   const logEvents = Number((await page.locator(".chip-tools .muted").textContent())?.replace(/\D/g, ""));
-  return { firstPaintMs, firstLoadBytes, treeBytes, blankRows, scrolled, updates, longestPauseMs, logEvents, logBytes: await pageBytes(session) };
+  const logBytes = await pageBytes(session);
+  return { ...pictures, waterfallPause, firstPaintMs, firstLoadBytes, treeBytes, blankRows, scrolled, updates, longestPauseMs, logEvents, logBytes };
 }
 
 async function untilRead(server: Running): Promise<void> {

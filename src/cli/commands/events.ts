@@ -3,6 +3,7 @@ import { live } from "../../app/live.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { type Forest, subtreeOf } from "../../core/link.ts";
 import type { Context } from "../context.ts";
+import { stopSignal } from "../output.ts";
 
 export interface EventsOptions {
   readonly subtree?: boolean;
@@ -21,10 +22,8 @@ export async function events(context: Context, uri: string, options: EventsOptio
   await print(forest);
   if (options.follow !== true) return;
 
-  const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   const onError = (error: Error) => context.terminal.talk(`watching: ${error.message}`);
-  for await (const threads of live(library, { signal: stop.signal, onError })) {
+  for await (const threads of live(library, { signal: stopSignal(), onError })) {
     const forest = library.forestOf([key]);
     const mine = new Set([...forest.agents.keys()].map(threadOf));
     // Nothing named means that only time has passed; what runs may have ended by it.

@@ -1,10 +1,10 @@
 import { Failure } from "../../app/failure.ts";
 import { sinceOf } from "../../app/since.ts";
-import { type Group, type StatsLine, statsBy, statsTotal } from "../../core/stats.ts";
+import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/stats.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
-import { count, duration, money, oneLine } from "../render/format.ts";
-import { type Column, table } from "../render/table.ts";
+import { count, duration, money, oneLine, plural } from "../render/format.ts";
+import { type Column, clip, table } from "../render/table.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface StatsOptions {
@@ -26,13 +26,36 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
   const total = statsTotal(rows);
   const found = groups.map((by) => ({ by, lines: statsBy(rows, by) }));
   if (context.json) return context.terminal.out(JSON.stringify(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), null, 2));
-  context.terminal.out(found.map(({ by, lines }) => render(by, lines, total, limit, context.terminal)).join("\n\n"));
+  const tables = found.map(({ by, lines }) => render(by, lines, total, limit, context.terminal));
+  context.terminal.out([...tables, inShort(total, context.terminal)].join("\n\n"));
 }
 
 /** A sum with a price missing is at least what is known. */
-const costOf = ({ usage, knownCostUsd }: StatsLine) => (usage.costUsd === null && knownCostUsd > 0 ? `≥${money(knownCostUsd)}` : money(usage.costUsd));
+const costOf = ({ usage, knownCostUsd }: StatsPart) => (usage.costUsd === null && knownCostUsd > 0 ? `≥${money(knownCostUsd)}` : money(usage.costUsd));
+
+const BAR_CELLS = 12;
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
+
+/** As long as its part of the longest; whatever there is is seen. */
+export function bar(value: number, most: number, cells = BAR_CELLS): string {
+  if (value <= 0 || most <= 0) return "";
+  const eighths = Math.max(1, Math.round((value / most) * cells * 8));
+  return "█".repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
+}
+
+/** By cost; by tokens where nothing has a price. */
+const weightIn = (lines: readonly StatsLine[]) =>
+  lines.some((line) => line.knownCostUsd > 0) ? (line: StatsLine) => line.knownCostUsd : (line: StatsLine) => totalTokens(line.usage);
 
 function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit: number, { width, colors }: Context["terminal"]): string {
+  // How long a kind of task takes is better told one by one than added up.
+  const times: Column[] =
+    by === "template"
+      ? [
+          { title: "MEDIAN", align: "right", drop: 5 },
+          { title: "LONGEST", align: "right", drop: 6 },
+        ]
+      : [{ title: "TIME", align: "right", drop: 5 }];
   const columns: Column[] = [
     { title: `BY ${by.toUpperCase()}`, flex: true },
     { title: "AGENTS", align: "right", drop: 2 },
@@ -40,25 +63,46 @@ function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit:
     { title: "CALLS", align: "right", drop: 4 },
     { title: "TOKENS", align: "right" },
     { title: "COST", align: "right" },
-    { title: "TIME", align: "right", drop: 5 },
+    { title: "", drop: 1 },
+    ...times,
   ];
-  const cells = (line: StatsLine, name: string) => [
+  // Days are shown to the newest; of the rest the heaviest come first.
+  const shown = by === "day" ? lines.slice(-limit) : lines.slice(0, limit);
+  const weight = weightIn(lines);
+  const most = Math.max(0, ...shown.map(weight));
+  const cells = (line: StatsLine, name: string, drawn: string) => [
     { text: name },
     { text: String(line.agents) },
     { text: String(line.byStatus.errored ?? 0) },
     { text: String(line.usage.calls) },
     { text: count(totalTokens(line.usage)) },
     { text: costOf(line) },
-    { text: duration(line.durationMs) },
+    { text: drawn, paint: colors.cyan },
+    ...(by === "template"
+      ? [{ text: duration(line.durations?.median ?? null) }, { text: duration(line.durations?.most ?? null) }]
+      : [{ text: duration(line.durationMs) }]),
   ];
-  // Days are shown to the newest; of the rest the heaviest come first.
-  const shown = by === "day" ? lines.slice(-limit) : lines.slice(0, limit);
   const rest = lines.length - shown.length;
   const name = (line: StatsLine) => (line.key === null ? "(unknown)" : oneLine(line.key));
   return table(
     columns,
-    [...shown.map((line) => cells(line, name(line))), cells(total, rest > 0 ? `total of ${lines.length}` : "total")],
+    [...shown.map((line) => cells(line, name(line), bar(weight(line), most))), cells(total, rest > 0 ? `total of ${lines.length}` : "total", "")],
     width,
     colors.dim,
   ).join("\n");
+}
+
+/** What one would otherwise have to add up oneself. */
+function inShort(total: StatsLine, { width }: Context["terminal"]): string {
+  const weight = weightIn([total]);
+  const part = (some: StatsPart) => {
+    const whole = weight(total);
+    const percent = whole === 0 ? 0 : (100 * weight({ ...total, ...some })) / whole;
+    return `${costOf(some)}, ${count(totalTokens(some.usage))} tokens (${percent > 0 && percent < 1 ? "<1" : Math.round(percent)} %)`;
+  };
+  const lines = [
+    `delegated to ${plural(total.delegated.agents, "agent")}: ${part(total.delegated)}`,
+    `spent on ${plural(total.failed.agents, "agent")} whose result was an error: ${part(total.failed)}`,
+  ];
+  return lines.map((line) => (width === null ? line : clip(line, width))).join("\n");
 }

@@ -1,8 +1,27 @@
+import { criticalPath, lifeOf } from "../../core/critical-path.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
+import { spansOf } from "../../core/spans.ts";
 import type { Context } from "../context.ts";
-import { renderTree } from "../render/tree.ts";
+import { renderTimeline } from "../render/timeline.ts";
+import { renderTree, walk } from "../render/tree.ts";
 
-export async function tree(context: Context, uri: string, options: { readonly all?: boolean }): Promise<void> {
+export interface TreeOptions {
+  readonly all?: boolean;
+  readonly timeline?: boolean;
+}
+
+export async function tree(context: Context, uri: string, { all = false, timeline = false }: TreeOptions): Promise<void> {
   const { forest, agents } = await context.find(uri);
+  if (timeline) return context.terminal.out(timelineOf(context, forest, agents[0], all));
   const found = context.treeOf(forest, agents[0].key);
-  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : renderTree(found, context.terminal, { all: options.all === true }));
+  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : renderTree(found, context.terminal, { all }));
+}
+
+function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: boolean): string {
+  const tree = context.treeOf(forest, agent.key);
+  const spans = new Map(subtreeOf(forest, agent.key).map((key) => [agentOf(forest, key).uri, spansOf(forest, key)]));
+  const lives = new Map([...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]));
+  const path = criticalPath(tree.uri, (uri) => lives.get(uri));
+  if (!context.json) return renderTimeline(tree, { livesAs: (uri) => lives.get(uri), path }, context.terminal, { all });
+  return JSON.stringify({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, null, 2);
 }

@@ -44,7 +44,7 @@ const COLUMNS: readonly Column[] = [
   { title: "ΣCOST", align: "right", drop: 2 },
 ];
 
-type Row =
+export type Row =
   | { readonly is: "agent"; readonly branch: string; readonly agent: AgentTree }
   | { readonly is: "folded"; readonly branch: string; readonly agents: readonly AgentTree[] };
 
@@ -52,7 +52,7 @@ const MANY_SIBLINGS = 12;
 const SHOWN_SIBLINGS = 8;
 
 /** Depth first. Of many siblings the first ones are shown and every one that did not simply complete. */
-function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
+export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
   const stack: { row: Row; indent: string }[] = [{ row: { is: "agent", branch: "", agent: root }, indent: "" }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next.row;

@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey, RecordKey } from "../../core/ids.ts";
-import { asObject, asText, asWords, decodeText, parseJson } from "../../core/json.ts";
+import { asObject, asText, asTime, asWords, decodeText, parseJson } from "../../core/json.ts";
 import type { CallUnrecorded } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
@@ -16,6 +16,10 @@ import { standAfter } from "./stand.ts";
 import { COMPACTION, MODEL_TOOLS, TITLE, totalStated } from "./totals.ts";
 
 /** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
+const REQUEST_HEAD_BYTES = 400;
+const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"]+)"/;
+/** A response comes soon after its request. */
+const OPEN_REQUESTS = 64;
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
 const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
 /** Attachments that carry something said. */
@@ -62,6 +66,8 @@ export class Transcript implements Parser {
   /** The last model call, as it was told. */
   #ended: string;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
+  /** When requests were sent, by their ids; for those who read events. */
+  readonly #asked = new Map<string, number>();
 
   constructor(of: TranscriptOf, file: SourceFile, saved?: unknown) {
     // Written by `save` of this very version: an index of another one is not read.
@@ -145,7 +151,20 @@ export class Transcript implements Parser {
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.line === line ? eventsOf(this.#last.row, this.#last.speaker, this.#session ?? "") : [];
+    if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
+    if (this.#last?.line !== line) return [];
+    const { row, speaker } = this.#last;
+    return eventsOf(row, speaker, this.#session ?? "", this.#asked.get(asText(row.json.requestRef) ?? ""));
+  }
+
+  /** Since 2.1.325 requests are recorded, and responses name theirs; what else stands in them is not read. */
+  #noteRequest(head: string) {
+    const [, id, timestamp] = REQUEST.exec(head) ?? [];
+    const at = asTime(timestamp);
+    if (id === undefined || at === null) return;
+    this.#asked.set(id, at);
+    const [oldest] = this.#asked.keys();
+    if (this.#asked.size > OPEN_REQUESTS && oldest !== undefined) this.#asked.delete(oldest);
   }
 
   /** An agent's file must say that it is one, and of this thread. A damaged record is no witness: then the next one is asked. */
@@ -195,7 +214,7 @@ export class Transcript implements Parser {
       role: row.type === "user" || row.type === "assistant" ? row.type : "other",
       stands: stand?.stands ?? null,
       certain: stand?.certain ?? true,
-      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name }] : [])),
+      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [])),
       results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
       // Only an answer can be the agent's last word; what it says between tool calls is in the transcript.
       text: said === "" || stand?.stands !== "answered" ? null : said,
@@ -210,6 +229,8 @@ export class Transcript implements Parser {
           this.#spawns.add(block.id);
           out.add(spawn);
         }
+        const to = block.name === "SendMessage" ? asWords(asObject(block.input)?.to) : null;
+        if (to !== null) out.add({ type: "message-sent", to: LEADS.has(to) ? key.thread(session) : { named: to } });
         const asks = MODEL_TOOLS.get(block.name);
         if (asks !== undefined) this.#asking.set(block.id, asks);
       }
@@ -299,6 +320,12 @@ export class Transcript implements Parser {
     return isNew;
   }
 }
+
+/** What agents of a team call the thread they work for. */
+const LEADS = new Set(["main", "team-lead"]);
+
+/** Waits for an agent in the background; 2.0.60 has a tool of its own for it. */
+const awaits = (tool: string): { readonly awaitsAgents?: true } => (tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {});
 
 /** Every record of a conversation begins so, and ends so. */
 const RECORD_START = '{"parentUuid":';

@@ -30,6 +30,8 @@ interface Asked {
 type Child = { readonly thread: string } | { readonly call: string };
 
 const TOOLS = new Set(["spawn_agent", "wait", "wait_agent", "send_input", "close_agent", "resume_agent", "followup_task", "assign_task", "interrupt_agent"]);
+/** What they say to an agent that is there already. */
+const MESSAGES = new Set(["send_input", "send_message", "followup_task", "assign_task"]);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const asThread = (value: unknown): string | null => {
   const id = asWords(value);
@@ -67,8 +69,11 @@ export class Collab {
   /** The model asks; `path` is the asking agent's own. Tools of other people's servers may have the same names. */
   called(out: FindingsOf, payload: JsonObject, path: string): void {
     const [name, id, namespace] = [asWords(payload.name), asWords(payload.call_id), asWords(payload.namespace)];
-    if (name === null || id === null || !TOOLS.has(name) || namespace?.startsWith("mcp__")) return;
+    if (name === null || id === null || namespace?.startsWith("mcp__")) return;
     const input = asObject(argumentsOf(payload.arguments));
+    const to = MESSAGES.has(name) ? (asWords(input?.target) ?? asWords(input?.id)) : null;
+    if (to !== null) out.add({ type: "message-sent", to: { named: to } });
+    if (!TOOLS.has(name)) return;
     this.#open.set(id, { tool: name, target: asThread(input?.target) ?? asThread(input?.id) });
     if (name === "spawn_agent") this.#spawn(out, id, { prompt: promptIn(input), type: asWords(input?.agent_type), task: asWords(input?.task_name) }, path);
   }
@@ -201,6 +206,10 @@ const WORDS: Readonly<Record<AgentState["state"], string>> = {
   errored: "it failed",
   shutdown: "it was shut down",
 };
+
+/** Calls that do nothing but wait for agents. */
+export const awaits = ({ name, namespace }: JsonObject): { readonly awaitsAgents?: true } =>
+  (name === "wait" || name === "wait_agent") && asWords(namespace)?.startsWith("mcp__") !== true ? { awaitsAgents: true } : {};
 
 /** v1 takes a message or a list of items; v2 encrypts it. */
 function promptIn(input: JsonObject | null): string | null {

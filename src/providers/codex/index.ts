@@ -10,6 +10,7 @@ import { wire } from "./wire.ts";
 export const codex: Provider = {
   name: NAME,
   product: "Codex",
+  tracedAs: "openai-codex",
   vendor: "openai",
   rootFiles: true,
   folders: ["sessions", "archived_sessions", "thread-writer-locks"],

@@ -3,7 +3,7 @@ import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { asObject, asText, asWords, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
 import type { RecordRead, Stand } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
-import { Collab } from "./collab.ts";
+import { awaits, Collab } from "./collab.ts";
 import { eventsOf } from "./events.ts";
 import { History } from "./history.ts";
 import { introduce } from "./identity.ts";
@@ -274,7 +274,7 @@ export class Rollout implements Parser {
 
   #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, text, isError }: ToolUse) {
     if (is === "call") {
-      out.add({ ...SIGN_OF_LIFE, role: "assistant", stands: this.#stand("open"), calls: [{ call, name: name ?? "" }], message: true });
+      out.add({ ...SIGN_OF_LIFE, role: "assistant", stands: this.#stand("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
       this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {
       out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), results: [{ call, isError }] });

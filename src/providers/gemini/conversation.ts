@@ -150,7 +150,10 @@ export class Conversation {
       stands: stand?.stands ?? null,
       certain: stand?.certain ?? true,
       calls: message.calls.map(({ id, name }) => ({ call: call(id), name })),
-      results: [...message.calls.filter((c) => c.isDone), ...message.answers].map(({ id, isError }) => ({ call: call(id), isError })),
+      results: [
+        ...message.calls.filter((c) => c.isDone).map(({ id, isError, at }) => ({ call: call(id), isError, ...(at === null ? {} : { at }) })),
+        ...message.answers.map(({ id, isError }) => ({ call: call(id), isError })),
+      ],
       // An agent's result is what it hands in, not what it says.
       text: stand?.stands === "answered" && !this.#isAgent && message.text.trim() !== "" ? message.text : null,
       message: isSaid,

@@ -1,7 +1,7 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type RecordKey } from "../../core/ids.ts";
 import { asNumber, asObject, asText, asWords } from "../../core/json.ts";
-import type { RecordRead, Stand } from "../../core/observation.ts";
+import type { RecordRead, Stand, ToolAnswered, ToolCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
 import { isSpawn, readNotices, readTask } from "./task.ts";
@@ -75,8 +75,8 @@ function readAssistant(out: FindingsOf, message: Message) {
     role: "assistant",
     stands: "open",
     certain: true,
-    calls: tools.map(({ tool }) => ({ call: key.call(message.session, tool.callId), name: tool.tool, ...waitsFor(tool) })),
-    results: tools.flatMap(({ tool }) => (isDone(tool) ? [{ call: key.call(message.session, tool.callId), isError: tool.status === "error" }] : [])),
+    calls: tools.map(({ part, tool }) => calledIn(part, tool, message.session)),
+    results: tools.flatMap(({ part, tool }) => answeredIn(part, tool, message.session)),
     text: null,
     message: true,
   };
@@ -84,6 +84,14 @@ function readAssistant(out: FindingsOf, message: Message) {
   out.addAt(lastTime(message), { ...record, ...stand, text: said.trim() === "" || stand.stands !== "answered" ? null : said });
   for (const call of modelCalls(message)) out.add(call);
   for (const { part, tool } of tools) if (isSpawn(tool)) readTask(out, part, tool, message.session);
+}
+
+function calledIn({ start }: Part, tool: ToolPart, session: string): ToolCalled {
+  return { call: key.call(session, tool.callId), name: tool.tool, ...waitsFor(tool), ...(start === null ? {} : { at: start }) };
+}
+
+function answeredIn({ end }: Part, tool: ToolPart, session: string): ToolAnswered[] {
+  return isDone(tool) ? [{ call: key.call(session, tool.callId), isError: tool.status === "error", ...(end === null ? {} : { at: end }) }] : [];
 }
 
 /** When anything of it was last written: tools may run for hours. */
@@ -131,10 +139,8 @@ export function readLonePart(out: FindingsOf, part: Part, session: string): void
   const tool = toolOf(part);
   const agent = key.session(session);
   if (tool !== null) {
-    const call = key.call(session, tool.callId);
-    const done = isDone(tool) ? [{ call, isError: tool.status === "error" }] : [];
-    const calls = [{ call, name: tool.tool, ...waitsFor(tool) }];
-    out.addAt(part.end ?? part.start, { type: "record", role: "assistant", stands: null, certain: true, calls, results: done, text: null, message: false });
+    const [calls, results] = [[calledIn(part, tool, session)], answeredIn(part, tool, session)];
+    out.addAt(part.end ?? part.start, { type: "record", role: "assistant", stands: null, certain: true, calls, results, text: null, message: false });
     if (isSpawn(tool)) readTask(out, part, tool, session);
     return;
   }

@@ -7,17 +7,20 @@ import { sinceOf } from "../../app/since.ts";
 import { explain } from "../../app/why.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { agentOf } from "../../core/link.ts";
+import { messagesIn } from "../../core/messages.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
 import { answers, checked } from "../describe.ts";
 import { refusal } from "../failures.ts";
-import { AgentTree, Event, Events, EventsQuery, Threads, ThreadsQuery, Why } from "../schemas.ts";
+import { AgentTree, Event, Events, EventsQuery, Messages, Spans, SpansQuery, Threads, ThreadsQuery, Why } from "../schemas.ts";
+import { SpanBoard } from "../span-board.ts";
 
 /** Where the live stream stands that goes on from this answer. */
 export const LIVE_HEADER = "Retinue-Live";
 
 export function agentRoutes({ library, hub }: ServerContext): Hono {
   const { journal } = hub;
+  const board = new SpanBoard();
   const keyOf = (uri: string) => resolve(library, uri).key;
   return new Hono()
     .get("/threads", answers("Records of top-level threads, newest activity first", Threads, ["usage"]), checked("query", ThreadsQuery), (c) => {
@@ -59,6 +62,20 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
       const event = await hub.event(keyOf(c.req.param("uri")), c.req.param("id"));
       if (event === null) throw new Failure("not_found", "no such event", ["next: ask for the agent's events"]);
       return c.json(whole(event));
+    })
+    .get(
+      "/agents/:uri/spans",
+      answers("Who was at what when: models, tools and waiting of everybody from this agent on down", Spans, ["usage", "not_found"]),
+      checked("query", SpansQuery),
+      (c) => {
+        const key = keyOf(c.req.param("uri"));
+        c.header(LIVE_HEADER, journal.idOf(journal.position));
+        return c.json(board.answer(library.forestOf([key]), key, c.req.valid("query").after));
+      },
+    )
+    .get("/agents/:uri/messages", answers("What agents of this tree wrote to each other, oldest first", Messages, ["usage", "not_found"]), (c) => {
+      const key = keyOf(c.req.param("uri"));
+      return c.json({ items: messagesIn(library.forestOf([key]), key), next: null });
     })
     .get("/agents/:uri/why", answers("Every piece of evidence for its parent and its status", Why, ["usage", "not_found"]), (c) => {
       const key = keyOf(c.req.param("uri"));

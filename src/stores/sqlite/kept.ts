@@ -4,6 +4,7 @@ import type { AgentKey } from "../../core/ids.ts";
 import type { ManualLink } from "../../core/parents.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
+import { OUTBOX_TABLES, type Outbox, outboxIn } from "./outbox.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
 export interface Kept {
@@ -12,6 +13,8 @@ export interface Kept {
   link(child: AgentKey, parent: AgentKey, at: number): void;
   /** False when there was none. */
   unlink(child: AgentKey): boolean;
+  /** What is on its way to services elsewhere. */
+  readonly outbox: Outbox;
   close(): void;
 }
 
@@ -27,6 +30,7 @@ const MIGRATIONS = [
      at INTEGER NOT NULL,
      PRIMARY KEY (owner, child)
    ) STRICT, WITHOUT ROWID`,
+  OUTBOX_TABLES,
 ];
 
 export async function openKept(path: string): Promise<Kept> {
@@ -50,6 +54,7 @@ export async function openKept(path: string): Promise<Kept> {
       );
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
+    outbox: outboxIn(db, OWNER),
     close: () => db.close(),
   };
 }

@@ -1,5 +1,7 @@
 import type { ApiRequest, ApiRequestDetail, Subtask } from "./requests.ts";
-import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Paged, SentEvent, Why } from "./types.ts";
+import type { SpansAnswer } from "./span-set.ts";
+import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
+import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
 
 /** What the server says went wrong, in its own words. */
 export class ApiError extends Error {
@@ -59,6 +61,15 @@ export class Api {
     return this.#get(eventPath(uri, id), {}, undefined);
   }
 
+  /** Who was at what when; with `after`, only what is new since that answer. */
+  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansAnswer> {
+    return this.#get(`${agentPath(uri)}/spans`, { after }, signal);
+  }
+
+  messages(uri: string, signal?: AbortSignal): Promise<Paged<Message>> {
+    return this.#get(`${agentPath(uri)}/messages`, {}, signal);
+  }
+
   why(uri: string, signal?: AbortSignal): Promise<Why> {
     return this.#get(`${agentPath(uri)}/why`, {}, signal);
   }
@@ -85,6 +96,15 @@ export class Api {
     return this.#get("api/search", { q, limit }, signal);
   }
 
+  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsAnswer> {
+    return this.#get("api/stats", { since }, signal);
+  }
+
+  /** The threads behind a line; a null key is the line of what is not known. */
+  threadsBehind(by: Group, key: string | null, since: string | undefined, signal?: AbortSignal): Promise<Paged<ThreadBehind>> {
+    return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
+  }
+
   health(signal?: AbortSignal): Promise<Health> {
     return this.#get("api/health", {}, signal);
   }
@@ -101,6 +121,12 @@ export class Api {
       body: JSON.stringify({ child, parent }),
     });
     return ((await response.json()) as { uri: string }).uri;
+  }
+
+  /** Starts the demo beside the server; gives its address. */
+  async demo(): Promise<string> {
+    const response = await this.#send("api/demo", { method: "POST" });
+    return ((await response.json()) as { address: string }).address;
   }
 
   async unlink(child: string): Promise<void> {

@@ -11,6 +11,11 @@ describe("addresses", () => {
     expect(parseRoute(formatRoute({ page: "tree", uri, params }))).toEqual({ page: "tree", uri, params });
   });
 
+  it("name the pages that are of no thread", () => {
+    for (const page of ["stats", "health"] as const)
+      expect(parseRoute(formatRoute({ page, params: { since: "7d" } }))).toEqual({ page, uri: null, params: { since: "7d" } });
+  });
+
   it("show the URI as people know it", () => {
     expect(formatRoute({ page: "agent", uri: "claude://833f/ae1c" })).toBe("#/agent/claude://833f/ae1c");
   });

@@ -1,5 +1,5 @@
 /** Every view has an address of its own, below the hash, so that any web server can serve the dashboard. */
-export type Page = "threads" | "tree" | "agent" | "log" | "requests" | "health";
+export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health";
 
 export interface Route {
   readonly page: Page;
@@ -8,13 +8,13 @@ export interface Route {
   readonly params: Readonly<Record<string, string>>;
 }
 
-const WITH_URI: readonly Page[] = ["tree", "agent", "log", "requests"];
+const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "requests"];
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");
   const [page = "", rest = ""] = splitOnce(path, "/");
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (page === "health") return { page, uri: null, params };
+  if (page === "health" || page === "stats") return { page, uri: null, params };
   const uri = decoded(rest);
   const known = WITH_URI.find((name) => name === page);
   return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };

@@ -1,4 +1,6 @@
 /** Records for tests, whole and valid, with whatever the test is about. */
+import { AgentSet } from "./agent-set.ts";
+import type { Span } from "./span-set.ts";
 import type { AgentEvent, AgentRecord } from "./types.ts";
 
 const NOTHING = { calls: 0, inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, costUsd: 0 };
@@ -61,3 +63,20 @@ export function sampleEvent(uri: string, seq: number, more: Partial<AgentEvent> 
     ...more,
   };
 }
+
+export function sampleSpan(from: number, to: number | null, more: Partial<Span> = {}): Span {
+  return { kind: "model", from, to, name: "model-1", callId: null, tokens: 0, outputTokens: 0, end: to === null ? null : "done", agents: [], ...more };
+}
+
+/** Agents below each other as the lists say, each with whatever the test is about. */
+export function sampleSet(tree: Readonly<Record<string, readonly string[]>>, root: string, more: (uri: string) => Partial<AgentRecord> = () => ({})): AgentSet {
+  const set = new AgentSet();
+  const left: { uri: string; parent: string | null }[] = [{ uri: root, parent: null }];
+  for (const { uri, parent } of left) {
+    set.put(sampleAgent(uri, parent, more(uri)));
+    for (const child of tree[uri] ?? []) left.push({ uri: child, parent: uri });
+  }
+  return set;
+}
+
+export const sampleTime = (ms: number) => new Date(ms).toISOString();

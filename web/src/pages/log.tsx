@@ -1,5 +1,6 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
 import { clock, duration, plural } from "../data/format.ts";
+import { kindInWords } from "../data/kinds.ts";
 import { type LogGroup, type LogRow, logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
@@ -15,7 +16,7 @@ import { useHues } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
 import { StatusMark } from "../view/status.tsx";
-import { kindInWords, StepView, summary } from "../view/step.tsx";
+import { StepView, summary } from "../view/step.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
 import { tipped } from "../view/tip.tsx";
 

@@ -1,6 +1,6 @@
-import { For, Show } from "solid-js";
+import { createSignal, For, Show } from "solid-js";
 import { bytes, plural } from "../data/format.ts";
-import { askDoctor, doctor, reading } from "../state/server.ts";
+import { api, askDoctor, doctor, reading } from "../state/server.ts";
 import { tell } from "../state/toast.ts";
 
 /** What a new user sees: where we looked, and how to see something at once. */
@@ -8,9 +8,15 @@ export function NothingYet() {
   void askDoctor().catch(() => {
     // Said by the page around this.
   });
-  const copy = async () => {
-    await navigator.clipboard.writeText("retinue demo");
-    tell("Copied");
+  const [starting, setStarting] = createSignal(false);
+  const start = async () => {
+    setStarting(true);
+    try {
+      location.assign(await api.demo());
+    } catch (error) {
+      setStarting(false);
+      tell((error as Error).message, { isError: true });
+    }
   };
   return (
     <div class="nothing first" data-testid="nothing-yet">
@@ -36,12 +42,14 @@ export function NothingYet() {
       <div class="cards">
         <section>
           <h2>See it at work</h2>
-          <p>A recorded thread, replayed live into a folder of its own, with nested agents, some of which fail:</p>
-          <p class="command">
-            <code>retinue demo</code>
-            <button type="button" onClick={() => void copy()}>
-              Copy
+          <p>A recorded thread, replayed live into a folder of its own, with nested agents, some of which fail.</p>
+          <p>
+            <button type="button" class="primary" disabled={starting()} onClick={() => void start()}>
+              {starting() ? "Starting…" : "Start the demo"}
             </button>
+          </p>
+          <p class="muted">
+            In a terminal: <code>retinue demo</code>
           </p>
         </section>
         <section>

@@ -1,6 +1,7 @@
 import { createMemo, createResource, createSignal, For, Match, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { ago, plural } from "../data/format.ts";
+import { kindInWords } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
 import type { EventRef, Found } from "../data/types.ts";
@@ -64,7 +65,7 @@ export function SearchResults(props: { words: string }) {
               <a class="found" classList={{ selected: index() === selected() }} id={`row-${index()}`} tabindex="-1" href={addressOf(row().finding)}>
                 <span class="meta">
                   <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
-                  <span>{row().finding.kind}</span>
+                  <span>{kindInWords(row().finding.kind)}</span>
                   <span>{ago(row().finding.at, now())}</span>
                   <code class="wide">{row().finding.uri}</code>
                 </span>

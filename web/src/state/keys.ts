@@ -14,15 +14,16 @@ export function useKeys(keys: Keys, modal = false): void {
 
 /** Arrows and letters belong to a field while one writes in it. */
 function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
+  return target instanceof HTMLElement && (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable);
 }
 
 export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isWriting(event.target) && event.key !== "Escape") return;
-    // A focused button or link is pressed by these keys, not the list behind it.
-    if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, summary") !== null) return;
+    // A focused button, box or link is pressed by these keys, not the list behind it.
+    if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, summary, input") !== null)
+      return;
     for (const { keys, modal } of layers) {
       const handler = keys[event.key];
       if (handler !== undefined) {

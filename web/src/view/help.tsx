@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["j  k  ↓  ↑", "next, previous"],
       ["Enter", "open"],
       ["Esc", "close, or leave a field"],
-      ["T  H", "all threads, health"],
+      ["T  S  H", "all threads, stats, health"],
       ["?", "this list"],
     ],
   ],
@@ -22,6 +22,19 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["m", "menu"],
       ["e  E", "next, previous agent that failed"],
       ["l", "log of the thread"],
+    ],
+  ],
+  [
+    "Waterfall, icicle, graph",
+    [
+      ["↑  ↓", "walk the agents"],
+      ["←  →", "walk what an agent did; in icicle and graph, to neighbours, parents, children"],
+      ["+  -  0", "closer, further away, all of it"],
+      ["<  >", "earlier, later"],
+      ["z", "look at the selected agent alone"],
+      ["i", "waterfall or icicle"],
+      ["c", "critical path on or off"],
+      ["t", "the picture as a table"],
     ],
   ],
   [

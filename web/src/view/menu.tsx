@@ -17,9 +17,11 @@ export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose
   };
   const by = (step: number) => () => setSelected((at) => (at + step + props.items.length) % props.items.length);
   useKeys({ Escape: () => props.onClose(), ArrowDown: by(1), ArrowUp: by(-1), j: by(1), k: by(-1), Enter: () => run(props.items[selected()]) }, true);
+  // By the next frame the menu may be closed again, and its properties gone.
+  const { near } = props;
   const place = (box: HTMLElement) =>
     requestAnimationFrame(() => {
-      const at = props.near.getBoundingClientRect();
+      const at = near.getBoundingClientRect();
       const { width, height } = box.getBoundingClientRect();
       box.style.setProperty("left", `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`);
       box.style.setProperty("top", `${at.bottom + height + 8 < innerHeight ? at.bottom + 2 : Math.max(8, at.top - height - 2)}px`);

@@ -12,7 +12,7 @@ export const STATUS_WORDS: Readonly<Record<Status, string>> = {
   shutdown: "shut down",
   notFound: "not found",
 };
-const MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✓", errored: "✕", shutdown: "■", notFound: "?" };
+export const MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✓", errored: "✕", shutdown: "■", notFound: "?" };
 const SOURCES: Readonly<Record<string, string>> = {
   protocol: "the product states it",
   parent_rollout: "told by the parent's records",

@@ -3,6 +3,7 @@ import { eventPath } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
+import { kindInWords } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { Step } from "../data/timeline.ts";
@@ -12,21 +13,6 @@ import { STATUS_WORDS, StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
-
-const KIND_WORDS: Readonly<Record<string, string>> = {
-  user: "Asked",
-  assistant: "Said",
-  reasoning: "Thought",
-  toolCall: "Tool",
-  toolResult: "Result",
-  spawn: "Spawned",
-  status: "Status",
-  compaction: "Compacted",
-  error: "Error",
-  note: "Note",
-};
-
-export const kindInWords = (kind: string) => KIND_WORDS[kind] ?? kind;
 
 /** What a step is about on one line. */
 export function summary(event: KeptEvent): string {

@@ -1,4 +1,4 @@
-import { createEffect, createSignal, Show } from "solid-js";
+import { createEffect, createSignal, onCleanup, Show } from "solid-js";
 import { plural } from "../data/format.ts";
 import { cutAt, visible } from "../data/text.ts";
 
@@ -29,7 +29,8 @@ export function Text(props: TextProps) {
   const showMore = async () => {
     if (whole() === null && props.more !== undefined && (props.full ?? 0) > props.text.length) {
       setBusy(true);
-      setWhole(await props.more().catch(() => props.text));
+      const { text, more } = props;
+      setWhole(await more().catch(() => text));
       setBusy(false);
     }
     setShown((n) => n + PIECE_CHARS);
@@ -71,10 +72,15 @@ function Markdown(props: { text: string }) {
       ref={(element) =>
         createEffect(() => {
           const { text } = props;
+          // By the time the renderer is there, the text may be another one or nobody's.
+          let isCurrent = true;
+          onCleanup(() => {
+            isCurrent = false;
+          });
           // Readable at once, and pretty as soon as the renderer is there.
           if (element.childNodes.length === 0) element.textContent = text;
           void import("./markdown.ts").then(({ markdownNodes }) => {
-            if (text !== props.text) return;
+            if (!isCurrent) return;
             const nodes = markdownNodes(text);
             // What the renderer cannot cope with stays as it was written.
             if (nodes === null) return;

@@ -62,6 +62,12 @@ export function ThreadHead(props: { thread: Thread }) {
             <a href={formatRoute({ page: "tree", uri: agent().uri })} aria-current={route().page === "tree" ? "page" : undefined}>
               Tree
             </a>
+            <a href={formatRoute({ page: "waterfall", uri: agent().uri })} aria-current={route().page === "waterfall" ? "page" : undefined}>
+              Waterfall
+            </a>
+            <a href={formatRoute({ page: "graph", uri: agent().uri })} aria-current={route().page === "graph" ? "page" : undefined}>
+              Graph
+            </a>
             <a href={formatRoute({ page: "log", uri: agent().uri })} aria-current={route().page === "log" ? "page" : undefined}>
               Log
             </a>

@@ -1,0 +1,89 @@
+/** How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on loopback. Prints a section for docs/benchmarks.md. */
+import { spawn } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { keep } from "../../../src/app/library.ts";
+import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/claude-records.ts";
+import { startLangSmith } from "../../../test/langsmith-server.ts";
+import { markdownTable, seconds } from "../format.ts";
+
+const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");
+const RUNS = 5;
+const operations = Number(process.argv[2] ?? 400);
+const home = mkdtempSync(join(tmpdir(), "retinue-bench-tracing-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+
+const transcript = join(home, ".claude", THREAD_FILE);
+writeTurn();
+const server = await startLangSmith();
+const rows = [
+  ["`retinue hook`, tracing off", ...times(await repeated(() => hook({})))],
+  ["`retinue hook`, tracing on", ...times(await repeated(() => hook(traced())))],
+  [`${operations} operations delivered`, ...times(await repeated(deliver))],
+];
+await server.close();
+console.log(`## A turn of ${operations} operations, traced\n\n${markdownTable(["", "middle", "slowest"], rows)}`);
+
+/** Half of the operations are answers of the model, the other half tools. */
+function writeTurn() {
+  const main = mainWriter();
+  const usage = { usage: { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 20_000 } };
+  const prompt = main.user("go");
+  const rounds = Array.from({ length: operations / 2 }, (_, i) => {
+    const call = `toolu_${String(i).padStart(20, "0")}`;
+    return [
+      main.assistant([toolUse(call, "Bash", { command: `step ${i}` })], { stop_reason: "tool_use", ...usage }),
+      main.result(call, "a line of output\n".repeat(40)),
+    ];
+  });
+  mkdirSync(dirname(transcript), { recursive: true });
+  appendFileSync(transcript, [prompt, ...rounds.flat(), main.assistant([text("Done.")], usage)].map((row) => `${JSON.stringify(row)}\n`).join(""));
+}
+
+function traced() {
+  return { TRACE_TO_LANGSMITH: "true", CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url };
+}
+
+/** With nothing kept from the time before. */
+async function repeated(work: () => Promise<number | null>): Promise<(number | null)[]> {
+  const taken: (number | null)[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    rmSync(join(home, "data"), { recursive: true, force: true, maxRetries: 5 });
+    const kept = await keep({ RETINUE_HOME: join(home, "data") });
+    kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
+    kept.close();
+    taken.push(await work());
+  }
+  return taken;
+}
+
+function times(taken: readonly (number | null)[]): string[] {
+  const sorted = taken.filter((one) => one !== null).sort((a, b) => a - b);
+  return sorted.length < taken.length
+    ? ["not measured: it fails", ""]
+    : [seconds(sorted[Math.floor(sorted.length / 2)] ?? Number.NaN), seconds(sorted.at(-1) ?? Number.NaN)];
+}
+
+/** As the product runs it at the end of a turn. */
+function hook(more: Record<string, string>): Promise<number | null> {
+  return run(["hook"], more, JSON.stringify({ hook_event_name: "Stop", session_id: SESSION, transcript_path: transcript, cwd: home }));
+}
+
+/** From the start of the process that a hook leaves behind until everything has arrived. */
+async function deliver(): Promise<number | null> {
+  (server.runs as Map<string, unknown>).clear();
+  const taken = await run(["hook", "--flush"], traced(), "");
+  // A turn, an answer more than there are rounds, and a tool in each of them.
+  return server.runs.size === operations + 2 ? taken : null;
+}
+
+/** Seconds; null if it failed. */
+function run(args: readonly string[], more: Record<string, string>, input: string): Promise<number | null> {
+  const began = performance.now();
+  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data"), ...more };
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ["pipe", "ignore", "ignore"] });
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+  return new Promise((resolve) => child.once("exit", (code) => resolve(code === 0 ? (performance.now() - began) / 1_000 : null)));
+}

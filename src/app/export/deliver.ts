@@ -1,0 +1,118 @@
+import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DestinationState, Outbox, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import { type Outcome, send } from "../../transports/send.ts";
+import type { Destination } from "./destination.ts";
+import type { Log } from "./log.ts";
+
+export interface DeliverOptions {
+  readonly log: Log;
+  /** How long to wait for a destination that cannot be reached. */
+  readonly patienceMs: number;
+  readonly signal?: AbortSignal;
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Longer than any request, so that nobody takes over while one is under way. */
+const HOLD_MS = 60_000;
+
+const HOLDER = `${hostname()}:${process.pid}`;
+
+/** Holders on other machines cannot be seen; their time runs out. */
+function isAlive(holder: string): boolean {
+  const at = holder.lastIndexOf(":");
+  if (holder.slice(0, at) !== hostname()) return true;
+  try {
+    process.kill(Number(holder.slice(at + 1)), 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Whether this process is the one that looks after the destination now. */
+export function hold(outbox: Outbox, { name, timeoutMs }: Destination): boolean {
+  const now = Date.now();
+  return outbox.hold(name, HOLDER, now, now + timeoutMs + HOLD_MS, isAlive);
+}
+
+/** False, and still ours, if somebody asked for another look after `since`. */
+export const release = (outbox: Outbox, { name }: Destination, since: number) => outbox.release(name, HOLDER, since);
+
+export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined => outbox.destinations().find((state) => state.name === name);
+
+/**
+ * Sends what waits, oldest first, until nothing does or patience is out. Only for whoever holds the destination.
+ * Says what the destination accepted and did not keep, in its words.
+ */
+export async function deliver(outbox: Outbox, destination: Destination, options: DeliverOptions): Promise<readonly string[]> {
+  const until = Date.now() + options.patienceMs;
+  const turnedDown: string[] = [];
+  while (!isStopped(options)) {
+    const state = stateOf(outbox, destination);
+    if (state === undefined || state.waiting === 0 || state.nextAt > Math.max(until, Date.now())) break;
+    // Cut short by whoever stops us, which is then seen.
+    if (state.nextAt > Date.now()) await sleep(state.nextAt - Date.now(), undefined, { signal: options.signal }).catch(() => {});
+    else if (!hold(outbox, destination)) break;
+    else await sendBatch({ ...options, outbox, destination, failures: state.failures, turnedDown }, outbox.next(destination.name, destination.limit));
+  }
+  return turnedDown;
+}
+
+const isStopped = ({ signal }: DeliverOptions) => signal?.aborted === true;
+
+interface Delivery extends DeliverOptions {
+  readonly outbox: Outbox;
+  readonly destination: Destination;
+  /** How often it failed before. */
+  readonly failures: number;
+  readonly turnedDown: string[];
+}
+
+/** False where the rest has to wait. Of a batch that is turned down, the pieces are tried by themselves: one bad one must not spoil the others. */
+async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Promise<boolean> {
+  const { outbox, destination } = delivery;
+  const [first] = items;
+  if (first === undefined || isStopped(delivery)) return false;
+  const ids = items.map(({ id }) => id);
+  const outcome = await post(destination, items, delivery);
+  switch (outcome.is) {
+    case "accepted": {
+      const left = destination.turnedDown(outcome.answer);
+      if (left !== null) delivery.turnedDown.push(left);
+      outbox.arrived(destination.name, ids, Date.now(), left);
+      return true;
+    }
+    case "unavailable":
+      // Who is told to stop in the middle has not failed.
+      if (!isStopped(delivery)) outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, delivery.failures), outcome.reason);
+      return false;
+    case "known":
+    case "refused":
+    case "too-large": {
+      const half = Math.ceil(items.length / 2);
+      if (items.length > 1) return (await sendBatch(delivery, items.slice(0, half))) && (await sendBatch(delivery, items.slice(half)));
+      if (outcome.is === "known") outbox.arrived(destination.name, ids, Date.now(), null);
+      else outbox.refuse(first.id, outcome.reason);
+      return true;
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function post({ url, headers, encode, timeoutMs }: Destination, items: readonly OutboxItem[], { log, signal }: DeliverOptions): Promise<Outcome> {
+  const encoded = encode(items.map(({ body }) => body));
+  log(`sending ${items.length} (${encoded.body.length} bytes) to ${url}: ${items.map(({ key }) => key).join(" ")}`);
+  const outcome = await send({ url, headers: { ...headers, ...encoded.headers }, body: encoded.body, timeoutMs, ...(signal === undefined ? {} : { signal }) });
+  log(`${url} answers: ${outcome.is === "accepted" ? outcome.status : outcome.reason} (${outcome.is})`);
+  return outcome;
+}
+
+/** Twice as long after each failure, and never for all at the same moment. */
+function pauseAfter({ retryAfterMs }: Extract<Outcome, { is: "unavailable" }>, failures: number): number {
+  if (retryAfterMs !== null) return Math.min(Math.ceil(retryAfterMs), 24 * 3_600_000);
+  const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 20));
+  return Math.round(pause * (0.5 + Math.random() / 2));
+}

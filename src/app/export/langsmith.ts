@@ -1,0 +1,160 @@
+import { asList, asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { Story } from "../../core/story.ts";
+import { multipart, patchOf, postOf, type RunOperation } from "../../exporters/langsmith/multipart.ts";
+import { outerRun } from "../../exporters/langsmith/names.ts";
+import { type LangSmithOptions, type Run, runsOf } from "../../exporters/langsmith/runs.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { productVersion } from "../version.ts";
+import { checkedUrl, type Destination, type Plan, type PlanOptions } from "./destination.ts";
+import type { OldTraces } from "./formats.ts";
+
+const CLOUD = "https://api.smith.langchain.com";
+/** The cloud takes nothing that began longer than a day ago; some of it may have to wait in the outbox. */
+const CLOUD_AGE_MS = (24 * 60 - 10) * 60_000;
+const LIMIT = { items: 100, bytes: 20 << 20 };
+const MAX_RUNS = 25_000;
+const TIMEOUT_MS = 30_000;
+
+/** Whether everything is to be sent as it happens. */
+export const tracesToLangSmith = (env: Env) => env.TRACE_TO_LANGSMITH?.toLowerCase() === "true";
+
+/** Where the user's variables say that runs go: one place, and as many more as they name. */
+export function langSmithDestinations(env: Env, redaction: RedactionRules): Destination[] {
+  const own = {
+    url: env.LANGSMITH_ENDPOINT || env.CC_LANGSMITH_ENDPOINT || CLOUD,
+    key: env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY || "",
+    project: env.CC_LANGSMITH_PROJECT || null,
+  };
+  const places = [own, ...replicas(env.CC_LANGSMITH_RUNS_ENDPOINTS, own)];
+  if (places.every(({ key }) => key === ""))
+    throw new Failure("usage", "no key for LangSmith is set", [
+      "set CC_LANGSMITH_API_KEY or LANGSMITH_API_KEY; --preview shows what would be sent without one",
+    ]);
+  const rules = rulesOf(env, redaction);
+  const base = { version: productVersion(), metadata: metadataOf(env.CC_LANGSMITH_METADATA), outer: outerOf(env.CC_LANGSMITH_PARENT_DOTTED_ORDER) };
+  const tenant = env.LANGSMITH_WORKSPACE_ID;
+  return places.filter(({ key }) => key !== "").map((place) => destination(place, { ...base, tenant, rules }));
+}
+
+interface Place {
+  readonly url: string;
+  readonly key: string;
+  readonly project: string | null;
+}
+
+interface Common extends Pick<LangSmithOptions, "version" | "metadata" | "outer"> {
+  readonly tenant: string | undefined;
+  readonly rules: RedactionRules | null;
+}
+
+function destination({ url, key, project }: Place, { tenant, rules, ...base }: Common): Destination {
+  const endpoint = checkedUrl(url, "LANGSMITH_ENDPOINT").replace(/\/+$/, "");
+  const options = (story: Story) => ({ ...base, project: project ?? story.tracedAs });
+  return {
+    format: "langsmith",
+    name: `langsmith ${endpoint} ${project ?? "(by product)"}`,
+    url: `${endpoint}/runs/multipart`,
+    headers: { "x-api-key": key, "user-agent": `retinue/${base.version}`, ...(tenant === undefined ? {} : { "x-tenant-id": tenant }) },
+    timeoutMs: TIMEOUT_MS,
+    limit: LIMIT,
+    redaction: rules,
+    plan: (story, traces, how) => planOf(traces, options(story), ageLimit(endpoint, how.old), how),
+    encode: (bodies) => {
+      const { contentType, body } = multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation));
+      return { headers: { "content-type": contentType }, body };
+    },
+    shown: (bodies) => Buffer.from(multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation)).body).toString(),
+    turnedDown: () => null,
+  };
+}
+
+/** How old a trace may be; null where any is taken. */
+const ageLimit = (endpoint: string, old: OldTraces | null) =>
+  old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname)) ? null : CLOUD_AGE_MS;
+
+function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old }: PlanOptions): Plan {
+  const isTooOld = ({ root }: Trace) => maxAge !== null && now - root.start > maxAge;
+  const shift = (trace: Trace) => (isTooOld(trace) && old === "shift" ? now - (trace.root.end ?? now) : 0);
+  const wanted = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
+  const runs = wanted.map((trace) => runsOf(trace, { ...options, shiftMs: shift(trace) }));
+  return {
+    traces: wanted.length,
+    items: runs.reduce((sum, list) => sum + Math.min(list.length, MAX_RUNS), 0),
+    tooOld: traces.length - wanted.length,
+    tooMany: runs.reduce((sum, list) => sum + Math.max(0, list.length - MAX_RUNS), 0),
+    isOpen: wanted.some(({ root }) => root.end === null),
+    parcels: (wasPut) => runs.flatMap((list) => list.slice(0, MAX_RUNS).flatMap((run) => parcelOf(run, wasPut) ?? [])),
+  };
+}
+
+/** What goes on is told when it begins if others stand below it; everything else when it is done. */
+function parcelOf(run: Run, wasPut: (key: string) => boolean): Parcel | null {
+  const [open, closed] = [`${run.id}:open`, `${run.id}:closed`];
+  const isDone = run.end_time !== undefined;
+  if (wasPut(isDone ? closed : open) || wasPut(closed)) return null;
+  const holdsOthers = run.run_type === "chain" || run.tags.includes("agent-tool");
+  if (!isDone && !holdsOthers) return null;
+  const operation = isDone && wasPut(open) ? patchOf(run) : postOf(run);
+  return {
+    key: isDone ? closed : open,
+    batch: run.trace_id,
+    what: `${operation.is} ${run.run_type} ${run.name}`,
+    body: Buffer.from(JSON.stringify(operation)),
+  };
+}
+
+/** An array of objects or of `[project, …]`, or an object of URLs and keys, as LangSmith's own packages take them. */
+function replicas(text: string | undefined, own: Place): Place[] {
+  if (text === undefined || text === "") return [];
+  const parsed = parseJson(text)?.value;
+  const byUrl = asObject(parsed);
+  if (byUrl !== null) return Object.entries(byUrl).flatMap(([url, key]) => (typeof key === "string" ? [{ url, key, project: own.project }] : []));
+  if (!Array.isArray(parsed))
+    throw new Failure("usage", "CC_LANGSMITH_RUNS_ENDPOINTS is no JSON list", ['write it as [{"apiUrl": "…", "apiKey": "…", "projectName": "…"}]']);
+  return parsed.map((one): Place => {
+    const given = asObject(one);
+    const project = asText(asList(one)[0]) ?? asText(given?.projectName) ?? asText(given?.project_name) ?? own.project;
+    return { url: asText(given?.apiUrl) ?? asText(given?.api_url) ?? own.url, key: asText(given?.apiKey) ?? asText(given?.api_key) ?? own.key, project };
+  });
+}
+
+function metadataOf(text: string | undefined) {
+  if (text === undefined || text === "") return {};
+  const given = asObject(parseJson(text)?.value);
+  if (given === null) throw new Failure("usage", "CC_LANGSMITH_METADATA is no JSON object", ['write it as {"team": "core"}']);
+  return given;
+}
+
+function outerOf(text: string | undefined) {
+  if (text === undefined || text === "") return null;
+  const run = outerRun(text);
+  if (run === null)
+    throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is no dotted order", ["write the dotted_order of a run of yours, or leave it unset"]);
+  return run;
+}
+
+/** Null where the user wants no redaction. */
+function rulesOf(env: Env, rules: RedactionRules): RedactionRules | null {
+  if (["0", "false", "no", "off"].includes((env.CC_LANGSMITH_REDACT ?? "").trim().toLowerCase())) return null;
+  const extra = env.CC_LANGSMITH_REDACT_EXTRA;
+  if (extra === undefined || extra === "") return rules;
+  const patterns = asList(parseJson(extra)?.value).map((rule) => asWords(asObject(rule)?.pattern));
+  if (patterns.length === 0 || patterns.some((pattern) => pattern === null || !isPattern(pattern)))
+    // Sending what somebody wanted hidden would be worse than sending nothing.
+    throw new Failure("usage", "CC_LANGSMITH_REDACT_EXTRA is no list of rules", ['write it as [{"pattern": "ACME-\\\\d+"}]']);
+  return { ...rules, patterns: [...rules.patterns, ...patterns.filter((pattern) => pattern !== null)] };
+}
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text, "gu");
+    return true;
+  } catch {
+    // What it is not is said by the caller.
+    return false;
+  }
+}

@@ -1,0 +1,45 @@
+import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { everyone, type Story } from "../../core/story.ts";
+import { type Env, retinueHome } from "../home.ts";
+
+/** Takes down a line; holds ids, paths and counts, and never what anybody said. */
+export type Log = (line: string) => void;
+
+/** Longer ones make room, keeping one older. */
+const MAX_BYTES = 8 << 20;
+
+export const exportLogPath = (env: Env) => join(retinueHome(env), "logs", "export.log");
+
+/** Writes to a file if the user wants to see what is going on, and nowhere otherwise. */
+export function exportLog(env: Env, isWanted: boolean): Log {
+  if (!isWanted && env.CC_LANGSMITH_DEBUG?.toLowerCase() !== "true") return () => {};
+  const path = exportLogPath(env);
+  mkdirSync(join(retinueHome(env), "logs"), { recursive: true });
+  return (line) => {
+    try {
+      if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_BYTES) renameSync(path, `${path}.1`);
+      appendFileSync(path, `${new Date().toISOString()} ${process.pid} ${line.replace(/\s*\n\s*/g, " ")}\n`, { mode: 0o600 });
+    } catch {
+      // A full disk must not stop what the log only tells about.
+    }
+  };
+}
+
+/** Which calls spawned whom, and whose records are missing or empty. */
+export function logStory(story: Story, log: Log): void {
+  for (const one of everyone(story)) {
+    const { record, steps } = one;
+    for (const child of one.children)
+      log(
+        `${record.uri}: call ${child.record.link?.toolCallId ?? "unknown"} spawned agent ${child.record.agentId ?? child.record.uri}, by ${child.record.link?.rule}`,
+      );
+    const answered = new Set(one.children.map((child) => child.record.link?.toolCallId));
+    for (const { event } of steps)
+      if (event.kind === "toolCall" && event.tool !== null && !answered.has(event.tool.callId))
+        log(`${record.uri}: call ${event.tool.callId} of ${event.tool.name} spawned nobody`);
+    if (record.records.length === 0) log(`${record.uri}: no file of its own was found (${record.status}: ${record.statusReason})`);
+    for (const { path, bytes } of record.records) log(`${record.uri}: read ${path}, ${bytes === 0 ? "which is empty" : `${bytes} bytes`}`);
+    for (const warning of record.warnings) log(`${record.uri}: ${warning}`);
+  }
+}

@@ -1,0 +1,99 @@
+import { gzipSync } from "node:zlib";
+import type { RedactionRules } from "../../core/redaction.ts";
+import { partialSuccess, protobuf } from "../../exporters/otlp/protobuf.ts";
+import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../exporters/otlp/shape.ts";
+import { otlpSpans } from "../../exporters/otlp/spans.ts";
+import type { Trace } from "../../exporters/trace/span.ts";
+import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { productVersion } from "../version.ts";
+import { checkedUrl, type Destination, type Plan } from "./destination.ts";
+
+const LIMIT = { items: 512, bytes: 4 << 20 };
+const TIMEOUT_MS = 10_000;
+const FORMS = ["http/protobuf", "http/json"];
+
+/** Whether everything is to be sent as it happens. The endpoint alone does not say so: other programs have it set too. */
+export const tracesToOtlp = (env: Env) => env.TRACE_TO_OTLP?.toLowerCase() === "true" && env.OTEL_SDK_DISABLED?.toLowerCase() !== "true";
+
+/** The collector that the variables of OpenTelemetry name. */
+export function otlpDestination(env: Env, redaction: RedactionRules): Destination {
+  const given = (name: string) => env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`];
+  const base = env.OTEL_EXPORTER_OTLP_ENDPOINT || "http://localhost:4318";
+  const url = checkedUrl(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || `${base.replace(/\/+$/, "")}/v1/traces`, "OTEL_EXPORTER_OTLP_ENDPOINT");
+  const form = given("PROTOCOL") ?? "http/protobuf";
+  if (!FORMS.includes(form))
+    throw new Failure("usage", `OTEL_EXPORTER_OTLP_PROTOCOL ${form} is not supported`, [`write ${FORMS.join(" or ")}; collectors take both at port 4318`]);
+  const isPacked = given("COMPRESSION") === "gzip";
+  const resource = resourceOf(env);
+  const version = productVersion();
+  const requestOf = (bodies: readonly Uint8Array[]) =>
+    exportRequest(
+      bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as OtlpSpan),
+      resource,
+      version,
+    );
+  const json = (bodies: readonly Uint8Array[]) => JSON.stringify(requestOf(bodies));
+  return {
+    format: "otlp",
+    name: `otlp ${url}`,
+    url,
+    headers: { "user-agent": `retinue/${version}`, ...pairs(given("HEADERS") ?? "") },
+    timeoutMs: Number(given("TIMEOUT")) || TIMEOUT_MS,
+    limit: LIMIT,
+    redaction,
+    plan: (_, traces) => planOf(traces),
+    encode: (bodies) => {
+      const body = form === "http/json" ? Buffer.from(json(bodies)) : protobuf(requestOf(bodies));
+      const headers = { "content-type": form === "http/json" ? "application/json" : "application/x-protobuf" };
+      return isPacked ? { headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) } : { headers, body };
+    },
+    shown: (bodies) => JSON.stringify(requestOf(bodies), null, 2),
+    turnedDown,
+  };
+}
+
+function planOf(traces: readonly Trace[]): Plan {
+  const spans = otlpSpans(traces);
+  return {
+    traces: new Set(spans.map(({ traceId }) => traceId)).size,
+    items: spans.length,
+    tooOld: 0,
+    tooMany: 0,
+    isOpen: traces.some(({ root }) => root.end === null),
+    parcels: (wasPut) => spans.filter((span) => !wasPut(keyOf(span))).map(parcelOf),
+  };
+}
+
+const keyOf = ({ traceId, spanId }: OtlpSpan) => `${traceId}${spanId}:closed`;
+const parcelOf = (span: OtlpSpan): Parcel => ({ key: keyOf(span), batch: span.traceId, what: `span ${span.name}`, body: Buffer.from(JSON.stringify(span)) });
+
+/** Those who accept a request may still leave spans out, and say so; such must not be sent again. */
+function turnedDown(answer: Uint8Array): string | null {
+  const { rejected, reason } = partialSuccess(answer);
+  return rejected === 0 ? null : `${rejected} spans: ${reason || "no reason given"}`;
+}
+
+function resourceOf(env: Env): KeyValue[] {
+  const given = pairs(env.OTEL_RESOURCE_ATTRIBUTES ?? "");
+  return attributes({ "service.name": "retinue", ...given, ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}) });
+}
+
+/** `a=b,c=d`, percent-encoded. */
+function pairs(text: string): Record<string, string> {
+  const decoded = (part: string) => {
+    try {
+      return decodeURIComponent(part.trim());
+    } catch {
+      // A lone % is meant as it stands.
+      return part.trim();
+    }
+  };
+  return Object.fromEntries(
+    text.split(",").flatMap((pair) => {
+      const at = pair.indexOf("=");
+      return at < 1 ? [] : [[decoded(pair.slice(0, at)), decoded(pair.slice(at + 1))]];
+    }),
+  );
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentKey } from "../../core/ids.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { DestinationState, Outbox } from "../../stores/sqlite/outbox.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import type { Library } from "../library.ts";
+import { deliver, hold, release, stateOf } from "./deliver.ts";
+import type { Destination } from "./destination.ts";
+import type { OldTraces, SentFormat } from "./formats.ts";
+import { langSmithDestinations } from "./langsmith.ts";
+import type { Log } from "./log.ts";
+import { otlpDestination } from "./otlp.ts";
+import { planFor, putInto, rootOf, storyFor } from "./put.ts";
+
+/** Where a format goes by the user's variables. `isPreview`: nothing is sent, so that no key is needed. */
+export function destinationsFor(format: SentFormat, env: Env, redaction: RedactionRules, isPreview: boolean): Destination[] {
+  if (format === "otlp") return [otlpDestination(env, redaction)];
+  const hasKey = Boolean(env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY);
+  return langSmithDestinations(isPreview && !hasKey ? { ...env, LANGSMITH_API_KEY: "none" } : env, redaction);
+}
+
+/** What came of an export, for one destination. */
+export interface Exported {
+  readonly destination: string;
+  readonly threads: number;
+  readonly traces: number;
+  readonly items: number;
+  /** Of these, how many had not been put into the outbox before. */
+  readonly put: number;
+  readonly tooOld: number;
+  readonly tooMany: number;
+  /** What goes on, and will be sent when it ends. */
+  readonly open: number;
+  readonly waiting: number;
+  readonly refused: number;
+  readonly reason: string | null;
+  /** What it accepted and did not keep, in its own words. */
+  readonly turnedDown: readonly string[];
+}
+
+export interface ExportOptions {
+  readonly library: Library;
+  readonly outbox: Outbox;
+  readonly log: Log;
+  readonly old: OldTraces | null;
+  readonly patienceMs: number;
+  readonly onProgress?: (done: number, all: number) => void;
+}
+
+/** Sends threads, and waits until all of it has arrived, or does not. Resumable: what was put into the outbox once is not put there again. */
+export async function exportThreads(destination: Destination, threads: readonly ThreadToSend[], options: ExportOptions): Promise<Exported> {
+  const { library, outbox, log, old } = options;
+  const turnedDown: string[] = [];
+  const sums = { traces: 0, items: 0, put: 0, tooOld: 0, tooMany: 0, open: 0 };
+  for (const [i, { key, below }] of threads.entries()) {
+    options.onProgress?.(i, threads.length);
+    const forest = library.forestOf([key]);
+    const root = rootOf(forest, key);
+    const story = await storyFor(destination, library, forest, root, log);
+    const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) });
+    let result = put();
+    if (result.put === null) {
+      // There is room again once something has arrived.
+      turnedDown.push(...(await arrive(destination, options)).turnedDown);
+      result = put();
+    }
+    if (result.put === null) throw outboxIsFull(outbox, destination);
+    const { plan } = result;
+    sums.traces += plan.traces;
+    sums.items += plan.items;
+    sums.put += result.put;
+    sums.tooOld += plan.tooOld;
+    sums.tooMany += plan.tooMany;
+    sums.open += Number(plan.isOpen);
+  }
+  options.onProgress?.(threads.length, threads.length);
+  outbox.open(destination.name, null);
+  const { state, turnedDown: more } = await arrive(destination, options);
+  turnedDown.push(...more);
+  const { waiting, refused, reason } = state;
+  return { destination: destination.name, threads: threads.length, ...sums, waiting, refused, reason, turnedDown };
+}
+
+export interface ThreadToSend {
+  readonly key: AgentKey;
+  /** The URI of the agent that is meant, if it is not the thread itself. */
+  readonly below?: string;
+}
+
+/** What would be sent, to the letter, and how many turns would be left out as too old. */
+export async function previewThreads(
+  destination: Destination,
+  threads: readonly ThreadToSend[],
+  options: Pick<ExportOptions, "library" | "log" | "old">,
+): Promise<{ readonly text: string; readonly tooOld: number }> {
+  const bodies: Uint8Array[] = [];
+  let tooOld = 0;
+  for (const { key, below } of threads) {
+    const forest = options.library.forestOf([key]);
+    const story = await storyFor(destination, options.library, forest, rootOf(forest, key), options.log);
+    const plan = planFor(destination, story, { old: options.old, ...(below === undefined ? {} : { below }) });
+    for (const { body } of plan.parcels(() => false)) bodies.push(body);
+    tooOld += plan.tooOld;
+  }
+  return { text: bodies.length === 0 ? "" : destination.shown(bodies), tooOld };
+}
+
+const POLL_MS = 100;
+
+/** Sends what waits, or waits for whoever is sending it. */
+async function arrive(
+  destination: Destination,
+  { outbox, log, patienceMs }: ExportOptions,
+): Promise<{ readonly state: DestinationState; readonly turnedDown: readonly string[] }> {
+  const until = Date.now() + patienceMs;
+  const now = () => stateOf(outbox, destination) as DestinationState;
+  for (;;) {
+    if (hold(outbox, destination)) {
+      try {
+        const turnedDown = await deliver(outbox, destination, { log, patienceMs: Math.max(0, until - Date.now()) });
+        return { state: now(), turnedDown };
+      } finally {
+        release(outbox, destination, Number.MAX_SAFE_INTEGER);
+      }
+    }
+    if (now().waiting === 0 || Date.now() > until) return { state: now(), turnedDown: [] };
+    await sleep(POLL_MS);
+  }
+}
+
+function outboxIsFull(outbox: Outbox, destination: Destination): Failure {
+  const state = stateOf(outbox, destination);
+  return new Failure("failed", `the outbox is full, and ${destination.name} takes nothing: ${state?.reason ?? "no reason known"}`, [
+    "retinue outbox tells more; nothing is lost, run the same again later",
+  ]);
+}

@@ -1,0 +1,84 @@
+import type { AgentTree } from "../../core/agent.ts";
+import type { ModelCall } from "../../core/gather.ts";
+import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
+import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
+import type { Step, Story, StoryCall } from "../../core/story.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { EventReader, type PlacedEvent } from "../events.ts";
+import type { Library } from "../library.ts";
+
+/** Everything an agent and those below it did, as exporters want it. */
+export async function readStory(library: Library, forest: Forest, root: AgentKey): Promise<Story> {
+  const keys = subtreeOf(forest, root);
+  const placed = await new EventReader(library).nextPlaced(forest, keys);
+  const steps = Map.groupBy(placed, ({ event }) => event.uri);
+  const reports = reportsIn(forest, keys);
+  const tell = (tree: AgentTree, key: AgentKey): Story => {
+    const agent = agentOf(forest, key);
+    const own = steps.get(agent.uri) ?? [];
+    const names = callNames(agent);
+    return {
+      record: withoutChildren(tree),
+      product: productOf(key)?.product ?? tree.provider,
+      tracedAs: productOf(key)?.tracedAs ?? (productOf(key)?.product ?? tree.provider).toLowerCase().replaceAll(" ", "-"),
+      soleCall: soleCallOf(forest, agent),
+      steps: own.map((one) => stepOf(one, reports, names)),
+      calls: callsOf(agent, own, library.price),
+      // Both lists are made from the same children, in the same order.
+      children: agent.children.map((child, i) => tell(tree.children[i] as AgentTree, child)),
+    };
+  };
+  return tell(treeOf(forest, root, library.price), root);
+}
+
+const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === partsOf(key).provider);
+
+function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): string | null {
+  if (parent === null || spawnCall?.makes !== "one") return null;
+  const first = agentOf(forest, parent).children.find((child) => agentOf(forest, child).spawnCall?.call === spawnCall.call);
+  return first === key ? nativeCall(spawnCall.call) : null;
+}
+
+/** Which record reports the end of whom. */
+function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {
+  const told = keys.flatMap((key) => {
+    const { uri, statements } = agentOf(forest, key);
+    const ends = statements.filter(({ state, speaker }) => state !== "launched" && state !== "revived" && speaker !== key);
+    return ends.flatMap((end) => end.keys.slice(0, 1).map((record) => ({ record, uri })));
+  });
+  return new Map([...Map.groupBy(told, ({ record }) => record)].map(([record, list]) => [record, [...new Set(list.map(({ uri }) => uri))]]));
+}
+
+/** What the rows of a response are keyed by, where they do not name it themselves. */
+const callNames = ({ calls }: LinkedAgent) => new Map(calls.flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
+
+function stepOf({ event, from, draft }: PlacedEvent, reports: ReadonlyMap<RecordKey, readonly string[]>, names: ReadonlyMap<RecordKey, RecordKey>): Step {
+  const record = draft?.keys[0];
+  return {
+    event,
+    key: record === undefined ? event.id : `${record}#${from?.draft ?? 0}`,
+    call: draft?.response == null ? null : (names.get(draft.response) ?? draft.response),
+    reports: (record === undefined ? undefined : reports.get(record)) ?? [],
+  };
+}
+
+function callsOf(agent: LinkedAgent, own: readonly PlacedEvent[], price: Price): StoryCall[] {
+  const { provider } = partsOf(agent.key);
+  const product = productOf(agent.key);
+  const asked = new Map(own.flatMap(({ draft }) => (draft?.response == null || draft.askedAt === undefined ? [] : [[draft.response, draft.askedAt] as const])));
+  const call = (made: ModelCall, isInternal: boolean): StoryCall => ({
+    key: isInternal ? `internal:${made.response}` : made.response,
+    at: made.at,
+    askedAt: asked.get(made.response) ?? null,
+    model: made.model,
+    vendor: made.vendor ?? product?.vendor ?? null,
+    tokens: made.tokens,
+    allOutput: made.tokens.outputTokens + (product?.thoughtsBesideOutput === true ? made.tokens.reasoningTokens : 0),
+    costUsd: price(made, provider),
+    isInternal,
+    wasCut: made.end === "cut",
+  });
+  const internal = [...agent.ownBehalf.flatMap(({ calls }) => calls), ...agent.revealed];
+  return [...agent.calls.map((made) => call(made, false)), ...internal.map((made) => call(made, true))];
+}

@@ -1,0 +1,215 @@
+import type { AgentKey } from "../../core/ids.ts";
+import { agentOf, type Forest, subtreeOf } from "../../core/link.ts";
+import type { RedactionRules } from "../../core/redaction.ts";
+import type { Outbox } from "../../stores/sqlite/outbox.ts";
+import type { Env } from "../home.ts";
+import { keep, type Library } from "../library.ts";
+import { redactionOf, type SettingsFile } from "../settings.ts";
+import { deliver, hold, release, stateOf } from "./deliver.ts";
+import type { Destination } from "./destination.ts";
+import type { OldTraces } from "./formats.ts";
+import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
+import { exportLog, type Log } from "./log.ts";
+import { otlpDestination, tracesToOtlp } from "./otlp.ts";
+import { putInto, rootOf, storyFor } from "./put.ts";
+
+/** A turn that ended this long before tracing was switched on still counts: the first to tell of it is the hook at its end. */
+const GRACE_MS = 60_000;
+/** Records may be written a little later than they say. */
+const SLACK_MS = 15 * 60_000;
+/** While agents write, what they did is put together at most this often. */
+const PAUSE_MS = 2_000;
+
+/** Whether anything is to be sent as it happens. Cheap: hooks ask this. */
+export const isTracing = (env: Env) => tracesToLangSmith(env) || tracesToOtlp(env);
+
+/** Where everything is to be sent as it happens. */
+export function tracedDestinations(env: Env, redaction: RedactionRules): Destination[] {
+  return [...(tracesToLangSmith(env) ? langSmithDestinations(env, redaction) : []), ...(tracesToOtlp(env) ? [otlpDestination(env, redaction)] : [])];
+}
+
+export interface Watched {
+  readonly library: Library;
+  readonly outbox: Outbox;
+  readonly log: Log;
+  readonly old: OldTraces | null;
+  /** Told what the user should know. */
+  readonly tell?: (words: string) => void;
+  /** How threads stood when they were last looked at, for those who look again and again. */
+  readonly seen?: Map<string, string>;
+  /** Only turns that went on after this, whenever the destination was first traced to. */
+  readonly since?: number;
+  /** Only this thread; all of them otherwise. */
+  readonly thread?: AgentKey;
+  /** Of it, only this agent with everybody below and above it. */
+  readonly below?: string;
+}
+
+/** From when on a destination is told everything; what ended before is history. */
+export function openDestination(outbox: Outbox, { name }: Destination): void {
+  outbox.open(name, Date.now() - GRACE_MS);
+}
+
+/** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
+export async function lookAfter(
+  { library, outbox, log, old, thread, below, since: from, tell = log, seen: known }: Watched,
+  destination: Destination,
+  changed: ReadonlySet<AgentKey> | null,
+): Promise<boolean> {
+  const state = stateOf(outbox, destination);
+  if (state === undefined) return true;
+  const began = Date.now();
+  const oldest = from ?? state.since ?? began;
+  const since = Math.max(oldest, state.lookedTo - SLACK_MS);
+  const recent = changed ?? [...library.threadRows({ since })].map(({ place }) => place.key);
+  const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
+  const seen = new Set<AgentKey>();
+  for (const key of keys) {
+    const forest = library.forestOf([key]);
+    const root = rootOf(forest, key);
+    if (seen.has(root)) continue;
+    seen.add(root);
+    if (!forest.agents.has(root)) {
+      log(`${root}: its records are gone`);
+      outbox.setUnfinished(destination.name, root, false);
+      continue;
+    }
+    const standing = standingOf(forest, root);
+    if (known?.get(`${destination.name} ${root}`) === standing) continue;
+    const story = await storyFor(destination, library, forest, root, log);
+    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: oldest, ...(below === undefined ? {} : { below }) });
+    if (put === null) {
+      log(`${destination.name}: the outbox is full; the rest follows when there is room`);
+      return false;
+    }
+    if (put > 0) log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}`);
+    if (plan.tooOld > 0) tell(`${story.record.uri}: ${plan.tooOld} turns began too long ago for ${destination.name}, and are not sent`);
+    known?.set(`${destination.name} ${root}`, standing);
+    // Others must not take over only because there is much to read.
+    hold(outbox, destination);
+  }
+  if (changed === null) outbox.lookedTo(destination.name, began);
+  return true;
+}
+
+/** Changes whenever there may be something to send. */
+function standingOf(forest: Forest, root: AgentKey): string {
+  return subtreeOf(forest, root)
+    .map((key) => {
+      const { verdict, lastAt, calls, records, files } = agentOf(forest, key);
+      return [key, verdict.status, lastAt, calls.length, records, ...files.map(({ bytes }) => bytes)].join(" ");
+    })
+    .join("\n");
+}
+
+/** For whoever watches agents all the time; null where nothing is to be sent. What is wrong with the variables is said, and keeps nobody from working. */
+export async function openTracer(env: Env, settings: SettingsFile, library: Library, talk: (words: string) => void): Promise<Tracer | null> {
+  if (!isTracing(env)) return null;
+  try {
+    const destinations = tracedDestinations(env, redactionOf(settings));
+    const kept = await keep(env);
+    for (const destination of destinations) openDestination(kept.outbox, destination);
+    return new Tracer({ library, outbox: kept.outbox, log: exportLog(env, false), old: null }, destinations, talk, () => kept.close());
+  } catch (error) {
+    talk(`nothing is traced: ${(error as Error).message}`);
+    return null;
+  }
+}
+
+/** Looks after destinations as long as agents work: what changed is put into the outbox, and what waits there is sent. */
+export class Tracer {
+  readonly #watched: Watched;
+  readonly #destinations: readonly Destination[];
+  readonly #talk: (words: string) => void;
+  readonly #onStop: () => void;
+  readonly #stop = new AbortController();
+  /** Null: nobody knows where, as at the beginning. */
+  #changed: Set<AgentKey> | null = null;
+  #isAsked = false;
+  #running: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #nextLook = 0;
+  #lastTold = "";
+
+  constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void, onStop: () => void = () => {}) {
+    this.#watched = { seen: new Map(), tell: (words) => this.#tell(words), ...watched };
+    this.#destinations = destinations;
+    this.#talk = talk;
+    this.#onStop = onStop;
+    for (const { name } of destinations) watched.outbox.open(name, null);
+  }
+
+  /** Something happened in these threads; in none by name: only time has passed. */
+  changed(threads: ReadonlySet<AgentKey>): void {
+    this.#isAsked = true;
+    for (const thread of threads) this.#changed?.add(thread);
+    this.#soon(Math.max(0, this.#nextLook - Date.now()));
+  }
+
+  #soon(ms: number) {
+    if (this.#stop.signal.aborted || this.#running !== null) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#running ??= this.#work()
+        .catch((error: Error) => {
+          this.#tell(`tracing: ${error.message}`);
+          this.#lookEverywhere();
+        })
+        .finally(() => {
+          this.#running = null;
+          this.#again();
+        });
+    }, ms);
+  }
+
+  async #work() {
+    const began = Date.now();
+    const [isAsked, changed] = [this.#isAsked, this.#changed];
+    this.#isAsked = false;
+    this.#changed = new Set();
+    this.#nextLook = began + PAUSE_MS;
+    const { outbox, log } = this.#watched;
+    for (const destination of this.#destinations) {
+      // Somebody else is at it at this moment; what we know of may be news to them.
+      const isOurs = hold(outbox, destination);
+      const isAll = isOurs && (!isAsked || (await lookAfter(this.#watched, destination, changed)));
+      if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
+      // Between two rounds others may have it: a command that sends something by itself.
+      const isAskedAgain = isOurs && !release(outbox, destination, began);
+      if (!isAll || isAskedAgain) this.#lookEverywhere();
+    }
+    this.#nextLook = Date.now() + Math.max(PAUSE_MS, 4 * (Date.now() - began));
+  }
+
+  #lookEverywhere() {
+    this.#changed = null;
+    this.#isAsked = true;
+  }
+
+  /** Goes on when somebody may be reached again, or wrote meanwhile. */
+  #again() {
+    if (this.#stop.signal.aborted) return;
+    const states = this.#destinations.flatMap((destination) => stateOf(this.#watched.outbox, destination) ?? []);
+    const waiting = states.filter((state) => state.waiting > 0);
+    for (const { name, reason } of waiting) if (reason !== null) this.#tell(`${name}: waiting: ${reason}`);
+    const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isAsked ? [this.#nextLook] : []));
+    if (next !== Number.POSITIVE_INFINITY) this.#soon(Math.max(50, next - Date.now()));
+  }
+
+  /** A thing that lasts is said once. */
+  #tell(words: string) {
+    if (words !== this.#lastTold) this.#talk(words);
+    this.#lastTold = words;
+    this.#watched.log(words);
+  }
+
+  /** What is under way is broken off: it is in the outbox, and sent next time. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#running;
+    for (const destination of this.#destinations) release(this.#watched.outbox, destination, Number.MAX_SAFE_INTEGER);
+    this.#onStop();
+  }
+}

@@ -1,0 +1,21 @@
+import { Failure } from "../../app/failure.ts";
+import { flush } from "../../app/flush.ts";
+import type { Context } from "../context.ts";
+
+export interface HookOptions {
+  readonly flush?: boolean;
+  readonly debug?: boolean;
+}
+
+/** `retinue hook --flush`: sends what happened since the last time, for those who have tracing switched on. */
+export async function hook(context: Context, options: HookOptions): Promise<void> {
+  const { terminal, env, json } = context;
+  if (options.flush !== true) throw new Failure("usage", "what is to be done?", ["write retinue hook --flush"]);
+  const flushed = await flush(env, { debug: options.debug === true });
+  if (json) return terminal.out(JSON.stringify(flushed, null, 2));
+  if (flushed.length === 0) terminal.talk("tracing is not switched on: set TRACE_TO_LANGSMITH=true or TRACE_TO_OTLP=true");
+  for (const { destination, isOurs, waiting, reason } of flushed)
+    terminal.talk(
+      `${destination}: ${isOurs ? (waiting === 0 ? "everything has arrived" : `${waiting} wait: ${reason ?? "no reason known"}`) : "another process looks after it"}`,
+    );
+}

@@ -1,0 +1,46 @@
+import { lookIntoOutbox, type Waiting } from "../../app/export/outbox.ts";
+import type { Context } from "../context.ts";
+import { ago, plural, printable } from "../render/format.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+export interface OutboxOptions {
+  readonly retry?: boolean;
+  readonly drop?: boolean;
+  readonly limit: string;
+  readonly debug?: boolean;
+}
+
+/** `retinue outbox`: what waits to be sent, and why. */
+export async function outbox(context: Context, options: OutboxOptions): Promise<void> {
+  const { terminal, env } = context;
+  const limit = wholeNumber("--limit", options.limit, "items");
+  const waiting = await lookIntoOutbox({
+    env,
+    settings: await context.settings(),
+    limit,
+    retry: options.retry === true,
+    drop: options.drop === true,
+    debug: options.debug === true,
+  });
+  if (context.json) return terminal.out(JSON.stringify(waiting, null, 2));
+  if (waiting.length === 0) return terminal.talk("nothing was ever sent from here: retinue export --help");
+  terminal.out(printable(waiting.map((one) => words(one, Date.now())).join("\n\n")));
+}
+
+function words(state: Waiting, now: number): string {
+  const { name, waiting, waitingBytes, refused, delivered, deliveredAt, reason, nextAt, turnedDown, items, isKnown } = state;
+  const iso = (at: number) => new Date(at).toISOString();
+  const hidden = waiting + refused - items.length;
+  return [
+    name,
+    `  delivered  ${delivered}${deliveredAt === null ? "" : `, last ${ago(iso(deliveredAt), now)}`}`,
+    `  waiting    ${waiting}${waiting === 0 ? "" : ` (${waitingBytes} bytes)`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${Math.ceil((nextAt - now) / 1_000)} s` : ""}`,
+    ...(refused === 0 ? [] : [`  refused    ${refused}; --retry tries them again, --drop throws them away`]),
+    ...(turnedDown === null ? [] : [`  turned down by it after all: ${turnedDown}`]),
+    ...(waiting > 0 && !isKnown ? ["  its variables are not set here, so that nobody knows how to reach it"] : []),
+    ...items.map(
+      ({ what, at, attempts, refused: why }) => `    ${what}, since ${ago(iso(at), now)}, ${plural(attempts, "attempt")}${why === null ? "" : `: ${why}`}`,
+    ),
+    ...(hidden > 0 ? [`    and ${hidden} more; --limit ${waiting + refused} shows all`] : []),
+  ].join("\n");
+}

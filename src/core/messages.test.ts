@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { agent, LATER, lifecycle, notebook, parentNamed, record, thread } from "../../test/observations.ts";
+import { link } from "./link.ts";
+import { messagesIn } from "./messages.ts";
+
+const main = thread("main");
+const [alice, bob] = [agent("main", "a1"), agent("main", "b2")];
+
+function team() {
+  const book = notebook();
+  book.see({ by: main, at: 0 }, record());
+  for (const [who, name] of [
+    [alice, "alice"],
+    [bob, "bob"],
+  ] as const) {
+    book.see({ by: who, at: 1 }, parentNamed(who, main));
+    book.see({ by: who, at: 1 }, { type: "agent-described", agent: who, name, path: `/root/${name}` });
+    book.see({ by: who, at: 2 }, record());
+  }
+  return book;
+}
+const messages = (book: ReturnType<typeof notebook>) => messagesIn(link(book.observations, LATER), main).map(({ from, to, revives }) => [from, to, revives]);
+
+describe("messages between agents", () => {
+  it("find whoever is meant: by name, by id, by path, by key", () => {
+    const book = team();
+    book.see({ by: alice, at: 10 }, { type: "message-sent", to: { named: "bob" } });
+    book.see({ by: bob, at: 11 }, { type: "message-sent", to: { named: "a1" } });
+    book.see({ by: main, at: 12 }, { type: "message-sent", to: { named: "/root/alice" } });
+    book.see({ by: bob, at: 13 }, { type: "message-sent", to: main });
+    expect(messages(book)).toEqual([
+      ["toy://main/a1", "toy://main/b2", false],
+      ["toy://main/b2", "toy://main/a1", false],
+      ["toy://main", "toy://main/a1", false],
+      ["toy://main/b2", "toy://main", false],
+    ]);
+  });
+
+  it("are told once where the call and its result both tell of one, and say that it woke somebody", () => {
+    const book = team();
+    book.see({ by: main, at: 20_000 }, { type: "message-sent", to: { named: "alice" } });
+    book.see({ by: main, at: 20_100 }, lifecycle(alice, "revived"));
+    book.see({ by: main, at: 90_000 }, { type: "message-sent", to: { named: "alice" } });
+    expect(messages(book)).toEqual([
+      ["toy://main", "toy://main/a1", true],
+      ["toy://main", "toy://main/a1", false],
+    ]);
+  });
+
+  it("to nobody who is there are left out", () => {
+    const book = team();
+    book.see({ by: main, at: 5 }, { type: "message-sent", to: { named: "carol" } });
+    book.see({ by: alice, at: 6 }, { type: "message-sent", to: { named: "alice" } });
+    expect(messages(book)).toEqual([]);
+  });
+});

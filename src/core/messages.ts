@@ -1,0 +1,52 @@
+import type { AgentKey } from "./ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
+
+/** One agent wrote to another. */
+export interface Message {
+  readonly from: string;
+  readonly to: string;
+  /** Epoch milliseconds. */
+  readonly at: number | null;
+  /** It set an agent to work again that was done. */
+  readonly revives: boolean;
+}
+
+/** Every message between agents of a tree that can be placed, oldest first. The answer an agent ends with is none. */
+export function messagesIn(forest: Forest, root: AgentKey): Message[] {
+  const agents = subtreeOf(forest, root).map((key) => agentOf(forest, key));
+  const find = directory(agents);
+  const written = agents.flatMap((agent) =>
+    agent.mail.flatMap(({ to, at }): Message[] => {
+      const other = typeof to === "string" ? forest.agents.get(to)?.uri : find(to.named, agent);
+      return other === undefined || other === agent.uri ? [] : [{ from: agent.uri, to: other, at, revives: false }];
+    }),
+  );
+  const woken = agents.flatMap((agent) =>
+    agent.statements.flatMap(({ state, speaker, at }): Message[] => {
+      const from = forest.agents.get(speaker)?.uri;
+      return state !== "revived" || from === undefined || from === agent.uri ? [] : [{ from, to: agent.uri, at, revives: true }];
+    }),
+  );
+  return [...written.filter((message) => !woken.some((other) => isOneOf(message, other))), ...woken].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+}
+
+/** Where the call and its result both tell of one message, they are this close. */
+const SAME_MS = 5_000;
+
+const isOneOf = (a: Message, b: Message) => a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
+
+/** Agents by the words they call each other by; a path may be told from where the speaker stands. */
+function directory(agents: readonly LinkedAgent[]): (name: string, speaker: LinkedAgent) => string | undefined {
+  const known = new Map<string, string>();
+  const learn = (name: string | null | undefined, uri: string) => {
+    if (name != null && !known.has(name)) known.set(name, uri);
+  };
+  for (const { path, agentId, uri } of agents) {
+    learn(path, uri);
+    learn(agentId, uri);
+  }
+  for (const { name, spawnCall, uri } of agents) learn(name ?? spawnCall?.name, uri);
+  const root = agents[0];
+  if (root?.path === null) learn("/root", root.uri);
+  return (name, { path }) => known.get(name) ?? known.get(`${path ?? "/root"}/${name}`);
+}

@@ -1,0 +1,246 @@
+import type { ModelCall } from "./gather.ts";
+import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "./ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
+import { endOf } from "./record.ts";
+import { AGENTS, SPAN_KINDS, type Span } from "./span.ts";
+import { totalTokens } from "./usage.ts";
+
+/**
+ * What an agent did when, by the times in its records: the model's answers, its tools, and whom it waited for.
+ * Every call of a model and of a tool that has a time is in it once.
+ */
+export function spansOf(forest: Forest, key: AgentKey): Span[] {
+  const agent = agentOf(forest, key);
+  const children = agent.children.map((child) => lifeOf(agentOf(forest, child)));
+  const isRunning = agent.verdict.status === "running";
+  const end = isRunning ? null : (endOf(agent) ?? agent.lastAt);
+  const tools = toolSpans(agent, children, end);
+  const { spans: models, asked } = modelSpans(agent);
+  const told = [...models, ...tools];
+  const waits = agent.children.length === 0 ? [] : pauses(told, asked, [...children, ...lateOnes(forest, agent)], isRunning);
+  const now = isRunning && waits.every((span) => span.to !== null) ? thinking(told, asked) : [];
+  return [...told, ...waits, ...now].sort((a, b) => a.from - b.from || SPAN_KINDS.indexOf(a.kind) - SPAN_KINDS.indexOf(b.kind) || (a.to ?? 0) - (b.to ?? 0));
+}
+
+interface Life {
+  readonly uri: string;
+  readonly call: CallKey | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Every time it was done; somebody may have gone on with it afterwards. */
+  readonly ends: readonly number[];
+  readonly isRunning: boolean;
+  readonly background: boolean;
+}
+
+function lifeOf(child: LinkedAgent): Life {
+  const to = endOf(child);
+  const told = child.statements.filter((s) => s.state !== "launched" && s.state !== "revived").flatMap((s) => s.at ?? []);
+  return {
+    uri: child.uri,
+    call: child.spawnCall?.call ?? null,
+    from: child.firstAt ?? child.spawnCall?.at ?? null,
+    to,
+    ends: to === null ? told : [...told, to],
+    isRunning: child.verdict.status === "running",
+    background: child.background === true || child.statements.some((s) => s.state === "launched"),
+  };
+}
+
+/** Agents further down who outlived whoever made them: they report to the thread. */
+function lateOnes(forest: Forest, thread: LinkedAgent): Life[] {
+  if (thread.parent !== null) return [];
+  return subtreeOf(forest, thread.key).flatMap((key) => {
+    const agent = agentOf(forest, key);
+    if (agent.parent === null || agent.parent === thread.key || key === thread.key) return [];
+    const [own, above] = [lifeOf(agent), lifeOf(agentOf(forest, agent.parent))];
+    return above.to !== null && (own.to ?? Number.POSITIVE_INFINITY) > above.to ? [own] : [];
+  });
+}
+
+const blank = { callId: null, tokens: 0, outputTokens: 0, agents: [] } as const;
+
+// --- models
+
+interface Response {
+  readonly keys: Set<RecordKey>;
+  readonly first: number;
+  last: number;
+  /** When the last of its tools was called, where its own records hold what tools answered: the model was done by then. */
+  lastCall: number | null;
+  isSelfContained: boolean;
+  readonly calls: ModelCall[];
+}
+
+/** The rows of a response share their last key; a model is at work from what it was told last until its last row. */
+function modelSpans(agent: LinkedAgent): { readonly spans: Span[]; readonly asked: readonly number[] } {
+  const responses = new Map<RecordKey | number, Response>();
+  const asked: number[] = [];
+  for (const [number, step] of agent.steps.entries()) {
+    if (step.at === null) continue;
+    for (const { at } of step.results) asked.push(at ?? step.at);
+    if (step.role === "user" && step.stands !== null) asked.push(step.at);
+    if (step.role !== "assistant") continue;
+    const name = step.keys.at(-1) ?? number;
+    const response = responses.get(name) ?? { keys: new Set(), first: step.at, last: step.at, lastCall: null, isSelfContained: false, calls: [] };
+    responses.set(name, response);
+    for (const key of step.keys) response.keys.add(key);
+    response.last = Math.max(response.last, step.at);
+    response.isSelfContained ||= step.results.length > 0;
+    for (const { at } of step.calls) response.lastCall = Math.max(response.lastCall ?? 0, at ?? step.at);
+  }
+  asked.sort((a, b) => a - b);
+  const all = [...responses.values()].sort((a, b) => a.first - b.first);
+  const alone = assign(agent.calls, all);
+  const spans: Span[] = [];
+  let done = Number.NEGATIVE_INFINITY;
+  let next = 0;
+  for (const { first, last, lastCall, isSelfContained, calls } of all) {
+    while (next < asked.length && (asked[next] ?? 0) <= first) next += 1;
+    const begun = Math.max(done, asked[next - 1] ?? Number.NEGATIVE_INFINITY);
+    const to = isSelfContained ? (lastCall ?? last) : last;
+    const from = begun === Number.NEGATIVE_INFINITY || begun > to ? Math.min(first, to) : begun;
+    done = Math.max(done, to);
+    spans.push(modelSpan(from, to, calls));
+  }
+  for (const call of alone) if (call.at !== null) spans.push(modelSpan(call.at, call.at, [call]));
+  return { spans, asked };
+}
+
+function modelSpan(from: number, to: number, calls: readonly ModelCall[]): Span {
+  const tokens = calls.reduce((sum, call) => sum + totalTokens(call.tokens), 0);
+  const outputTokens = calls.reduce((sum, call) => sum + call.tokens.outputTokens, 0);
+  const name = calls.find((call) => call.model !== "")?.model ?? null;
+  return { ...blank, kind: "model", from, to, name, tokens, outputTokens, end: calls.some((call) => call.end === "cut") ? "cut" : "done" };
+}
+
+/** Puts every call to its response: by name, else to the last one that had begun. Gives those that found none. */
+function assign(calls: readonly ModelCall[], responses: readonly Response[]): ModelCall[] {
+  const byKey = new Map(responses.flatMap((response) => [...response.keys].map((key) => [key, response] as const)));
+  return calls.filter((call) => {
+    const named = byKey.get(call.response) ?? (call.rows === null ? undefined : byKey.get(call.rows));
+    const found = named ?? (call.at === null ? undefined : responses[firstAfter(responses, call.at) - 1]);
+    found?.calls.push(call);
+    return found === undefined;
+  });
+}
+
+function firstAfter(responses: readonly Response[], at: number): number {
+  let [low, high] = [0, responses.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((responses[middle]?.first ?? 0) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A running agent that was told something and has no tool at work waits for the model. */
+function thinking(told: readonly Span[], asked: readonly number[]): Span[] {
+  const since = asked.at(-1);
+  if (since === undefined || told.some((span) => span.to === null || (span.kind === "model" && span.to > since))) return [];
+  return [{ ...blank, kind: "model", from: since, to: null, name: null, end: null }];
+}
+
+// --- tools
+
+interface ToolUse {
+  readonly name: string;
+  readonly from: number;
+  waitsFor: string | null;
+  readonly awaitsAgents: boolean;
+  to: number | null;
+  isError: boolean;
+}
+
+function toolSpans(agent: LinkedAgent, children: readonly Life[], end: number | null): Span[] {
+  const uses = new Map<CallKey, ToolUse>();
+  for (const step of agent.steps) {
+    for (const { call, name, at = step.at, waitsFor = null, awaitsAgents = false } of step.calls) {
+      const known = uses.get(call);
+      if (known !== undefined) known.waitsFor = waitsFor;
+      else if (at !== null) uses.set(call, { name, from: at, to: null, isError: false, waitsFor, awaitsAgents });
+    }
+    for (const { call, isError, at = step.at } of step.results) {
+      const use = uses.get(call);
+      if (use !== undefined && use.to === null && at !== null) Object.assign(use, { to: Math.max(use.from, at), isError });
+    }
+  }
+  const made = Map.groupBy(children, (child) => child.call);
+  const isOpen = openCalls(agent);
+  const { processWaitsFor } = agent;
+  return [...uses].map(([call, use]) => {
+    const cutAt = isOpen(call) ? null : (end ?? use.from);
+    return toolSpan(call, use, { made: made.get(call) ?? [], children, cutAt, processWaitsFor });
+  });
+}
+
+interface Around {
+  readonly made: readonly Life[];
+  readonly children: readonly Life[];
+  /** When a call ended that nobody answered; null where it may still be answered. */
+  readonly cutAt: number | null;
+  readonly processWaitsFor: string | null;
+}
+
+/** Only what the last response asked for can still be at work. */
+function openCalls(agent: LinkedAgent): (call: CallKey) => boolean {
+  if (agent.verdict.status !== "running") return () => false;
+  const last = agent.steps.findLast((step) => step.role === "assistant" && step.calls.length > 0);
+  const response = last?.keys.at(-1);
+  const asked = agent.steps.filter((step) => step === last || (response !== undefined && step.keys.at(-1) === response));
+  const calls = new Set(asked.flatMap((step) => step.calls.map(({ call }) => call)));
+  return (call) => calls.has(call);
+}
+
+function toolSpan(call: CallKey, use: ToolUse, { made, children, cutAt, processWaitsFor }: Around): Span {
+  const to = use.to ?? cutAt;
+  const awaited = use.awaitsAgents ? children.filter((child) => isAwaited(child, use.from, to)) : made;
+  const isWaiting =
+    awaited.length > 0 && (use.awaitsAgents || awaited.some((child) => (to === null ? !child.background : child.ends.some((end) => end <= to))));
+  const held = to !== null || isWaiting ? null : (use.waitsFor ?? processWaitsFor);
+  const end = to === null ? null : use.to === null ? "cut" : use.isError ? "failed" : "done";
+  const kind = isWaiting || held !== null ? "wait" : "tool";
+  const name = held ?? (isWaiting ? AGENTS : use.name);
+  return {
+    ...blank,
+    kind,
+    from: use.from,
+    to: to === null ? null : Math.max(use.from, to),
+    name,
+    callId: nativeCall(call),
+    end,
+    agents: awaited.map((child) => child.uri),
+  };
+}
+
+/** It was done in the meantime, or is not done yet. */
+const isAwaited = ({ ends, isRunning }: Life, since: number, until: number | null) =>
+  until === null ? isRunning : ends.some((end) => end > since && end <= until);
+
+// --- waiting
+
+/** Between an answer and what woke the agent up: agents that ended then were waited for. */
+function pauses(told: readonly Span[], asked: readonly number[], children: readonly Life[], isRunning: boolean): Span[] {
+  const waits: Span[] = [];
+  const spans = told.toSorted((a, b) => a.from - b.from);
+  let done: number | null = null;
+  let next = 0;
+  const wait = (from: number, to: number | null) => {
+    const awaited = children.filter((child) => isAwaited(child, from, to));
+    const last = to === null ? null : awaited.reduce((latest, child) => Math.max(latest, ...child.ends.filter((end) => end <= to)), from);
+    if (awaited.length > 0)
+      waits.push({ ...blank, kind: "wait", from, to: last, name: AGENTS, end: to === null ? null : "done", agents: awaited.map((child) => child.uri) });
+  };
+  for (const at of asked) {
+    for (; next < spans.length && (spans[next]?.from ?? 0) < at; next += 1) {
+      const { to } = spans[next] as Span;
+      done = to === null ? Number.POSITIVE_INFINITY : Math.max(done ?? to, to);
+    }
+    if (done !== null && done < at) wait(done, at);
+  }
+  const last = spans.reduce((latest, { to }) => Math.max(latest, to ?? Number.POSITIVE_INFINITY), Number.NEGATIVE_INFINITY);
+  const lastAsked = asked.at(-1) ?? Number.NEGATIVE_INFINITY;
+  if (isRunning && Number.isFinite(last) && last >= lastAsked) wait(last, null);
+  return waits;
+}

@@ -1,0 +1,65 @@
+import type { AgentRecord } from "./agent.ts";
+import type { AgentEvent } from "./event.ts";
+import type { Redactor } from "./redaction.ts";
+import type { Tokens } from "./usage.ts";
+
+/** An agent with everything it did and everybody below it: what exporters turn into somebody else's format. */
+export interface Story {
+  readonly record: AgentRecord;
+  /** What people call its product. */
+  readonly product: string;
+  /** The same as an identifier, such as `some-product`. */
+  readonly tracedAs: string;
+  /** The call that made it and nobody else: it names the agent even before anything else is known of it. */
+  readonly soleCall: string | null;
+  /** What happened, in order of time. */
+  readonly steps: readonly Step[];
+  /** Every model call it made, and those the product made on its behalf: each one once. */
+  readonly calls: readonly StoryCall[];
+  readonly children: readonly Story[];
+}
+
+export interface Step {
+  readonly event: AgentEvent;
+  /** Names the step for good: copies of its record in forks and resumed sessions have the same. */
+  readonly key: string;
+  /** The model call it is a part of. */
+  readonly call: string | null;
+  /** URIs of the agents whose end it reports. */
+  readonly reports: readonly string[];
+}
+
+export interface StoryCall {
+  /** Made from the id that the provider gave the response. */
+  readonly key: string;
+  readonly at: number | null;
+  /** When it was asked for, where that is written down. */
+  readonly askedAt: number | null;
+  readonly model: string;
+  /** Whose model it is, where that is known. */
+  readonly vendor: string | null;
+  readonly tokens: Tokens;
+  /** All that the model put out: what it thought included. */
+  readonly allOutput: number;
+  readonly costUsd: number | null;
+  /** The product made it on its own behalf. */
+  readonly isInternal: boolean;
+  readonly wasCut: boolean;
+}
+
+/** The agent and everybody below it, parents first. */
+export function* everyone(story: Story): Generator<Story> {
+  yield story;
+  for (const child of story.children) yield* everyone(child);
+}
+
+/** The story as it may leave the machine. */
+export function redacted(story: Story, redactor: Redactor): Story {
+  const redact = redactor.events();
+  return {
+    ...story,
+    record: redactor.agent(story.record),
+    steps: story.steps.map((step) => ({ ...step, event: redact(step.event) })),
+    children: story.children.map((child) => redacted(child, redactor)),
+  };
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import type { Story } from "../../core/story.ts";
+import { tracesOf } from "../trace/spans.ts";
+import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
+import { escaped } from "./escape.ts";
+import { SCRIPT } from "./script.ts";
+import { STYLE } from "./style.ts";
+import { transcriptsHtml } from "./transcript.ts";
+import { anchors, treeHtml } from "./tree.ts";
+
+const sha256 = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+/** Nothing is loaded and nothing is sent; only our own script runs, known by its hash. */
+const POLICY = `default-src 'none'; script-src ${sha256(SCRIPT)}; style-src ${sha256(STYLE)}; base-uri 'none'; form-action 'none'`;
+
+/** One file with everything in it: tree, waterfall, transcripts. Opens from a disk, and says all of it without its script as well. */
+export function htmlPage(story: Story): string {
+  const { record, product } = story;
+  const { subtree } = record.usage;
+  const spans = tracesOf(story).flatMap((trace) => trace.spans);
+  const anchor = anchors(story);
+  const fact = (name: string, value: string) => `<li>${name} <b>${escaped(value)}</b></li>`;
+  const title = labelOf(record);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>${escaped(title)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<header>
+<h1>${escaped(title)}</h1>
+<div class="dim">${escaped(record.uri)}</div>
+<ul class="facts">
+${[
+  fact("status", record.status),
+  fact("agents", String(record.counts.descendants + 1)),
+  fact("calls", String(subtree.calls)),
+  fact("tokens", tokenWords(subtree)),
+  fact("cost", costWords(subtree)),
+  fact("time", durationWords(record.durationMs)),
+  fact("started", record.startedAt ?? "unknown"),
+  fact("product", [product, record.productVersion ?? ""].join(" ").trim()),
+].join("\n")}
+</ul>
+</header>
+<main>
+<h2>Who worked for whom</h2>
+${treeHtml(story, spans, anchor)}
+<h2>What each of them did</h2>
+<div class="find" id="find" hidden><input id="words" type="search" placeholder="Find agents by what they said or did ( / )" aria-label="Find"><span id="found" class="dim" role="status"></span><button id="all" type="button">Open all</button></div>
+${transcriptsHtml(story, anchor)}
+</main>
+<footer>Made by retinue. Secrets were taken out where they could be recognised; look through it before you pass it on.</footer>
+<script>${SCRIPT}</script>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,71 @@
+import { jsonText } from "../../core/json.ts";
+import { everyone, type Step, type Story } from "../../core/story.ts";
+import { costWords, labelOf, tokenWords } from "../words.ts";
+import { escaped } from "./escape.ts";
+import type { Anchor } from "./tree.ts";
+
+/** Longer texts are folded to their beginning. */
+const LONG = 1_500;
+
+/** What each agent did, one after the other, closed until somebody wants to read it. */
+export function transcriptsHtml(story: Story, anchor: Anchor): string {
+  return [...everyone(story)].map((one, i) => agentHtml(one, anchor, i === 0)).join("\n");
+}
+
+function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
+  const { record, steps } = story;
+  const { own } = record.usage;
+  const used = `${own.calls} calls, ${tokenWords(own)} tokens, ${costWords(own)}`;
+  const about = [record.model.join(", "), used, record.uri].filter((words) => words !== "").map((words) => `<span>${escaped(words)}</span>`);
+  const results = new Map(
+    steps.flatMap((step) => (step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [])),
+  );
+  const said = steps.map((step) => stepHtml(step, results)).join("");
+  const warnings = record.warnings.map((warning) => `<p class="dim">${escaped(warning)}</p>`).join("");
+  return [
+    `<details class="agent" id="${anchor(story)}"${isOpen ? " open" : ""}>`,
+    `<summary><b>${escaped(labelOf(record))}</b> <span class="status ${record.status}">${record.status}</span></summary>`,
+    `<div id="${anchor(story)}-log"><p class="facts">${about.join("")}</p>`,
+    `<p class="dim">${escaped(record.statusReason)}</p>${warnings}`,
+    said === "" ? '<p class="none">No record of its own is known.</p>' : said,
+    "</div></details>",
+  ].join("");
+}
+
+function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
+  const { kind, text, tool, at } = event;
+  const when = at === null ? "" : ` · ${at.slice(11, 19)}`;
+  const entry = (name: string, by: string, body: string) => `<div class="step ${name}"><div class="by">${escaped(by)}${when}</div>${body}</div>`;
+  switch (kind) {
+    case "user":
+    case "assistant":
+      return entry(kind, kind, textHtml(text, "said"));
+    case "reasoning":
+    case "compaction":
+    case "error":
+      return entry(kind, kind, textHtml(text, "said"));
+    case "toolCall": {
+      const result = tool === null ? undefined : results.get(tool.callId)?.event;
+      const input = tool?.input == null ? null : jsonText(tool.input);
+      const answer =
+        result === undefined
+          ? '<p class="none">no result was recorded</p>'
+          : `<div class="by">${result.tool?.isError === true ? "error" : "result"}</div>${textHtml(result.text, "")}`;
+      return entry(result?.tool?.isError === true ? "toolCall failed" : kind, tool?.name ?? "tool", `${textHtml(input, "")}${answer}`);
+    }
+    case "toolResult":
+    case "note":
+    case "spawn":
+    case "status":
+      return "";
+    default:
+      return kind satisfies never;
+  }
+}
+
+function textHtml(text: string | null, name: string): string {
+  if (text === null) return '<p class="none">left out</p>';
+  const pre = (words: string) => `<pre${name === "" ? "" : ` class="${name}"`}>${escaped(words)}</pre>`;
+  if (text.length <= LONG) return pre(text);
+  return `${pre(`${text.slice(0, LONG)}…`)}<details class="long"><summary>all ${text.length} characters</summary>${pre(text)}</details>`;
+}

@@ -1,0 +1,63 @@
+import { everyone, type Story } from "../../core/story.ts";
+import type { Span } from "../trace/span.ts";
+import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
+import { escaped } from "./escape.ts";
+
+/** Names an agent within the page. */
+export type Anchor = (story: Story) => string;
+
+export function anchors(story: Story): Anchor {
+  const numbers = new Map([...everyone(story)].map((one, i) => [one.record.uri, `agent-${i + 1}`]));
+  return ({ record }) => numbers.get(record.uri) ?? "";
+}
+
+const DEEPEST = 15;
+
+/** The tree with a bar for each agent: when it lived, and when it waited for a model or a tool. */
+export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): string {
+  const range = rangeOf(spans);
+  const byAgent = Map.groupBy(spans, (span) => span.story.record.uri);
+  const draw = (one: Story, depth: number): string => {
+    const { record } = one;
+    const hasBelow = one.children.length > 0;
+    const mark = hasBelow ? '<span class="fold"></span>' : '<span class="leaf"></span>';
+    const who = `<span class="who d${Math.min(depth, DEEPEST)}">${mark}<a href="#${anchor(one)}-log">${escaped(labelOf(record))}</a></span>`;
+    const cells = [
+      who,
+      `<span class="status ${record.status}" title="${escaped(record.statusReason)}">${record.status}</span>`,
+      `<span class="n">${tokenWords(record.usage.subtree)}</span>`,
+      `<span class="n">${costWords(record.usage.subtree)}</span>`,
+      `<span class="n">${durationWords(record.durationMs)}</span>`,
+      bar(one, byAgent.get(record.uri) ?? [], range),
+    ].join("");
+    const row = (tag: string) => `<${tag} class="row" data-agent="${anchor(one)}">${cells}</${tag}>`;
+    return hasBelow ? `<details open>${row("summary")}${one.children.map((child) => draw(child, depth + 1)).join("")}</details>` : row("div");
+  };
+  const head =
+    '<div class="row head"><span>agent</span><span>status</span><span class="n">tokens</span><span class="n">cost</span><span class="n">time</span><span>when</span></div>';
+  return `<div class="tree">${head}${draw(story, 0)}</div>`;
+}
+
+interface Range {
+  readonly from: number;
+  readonly length: number;
+}
+
+function rangeOf(spans: readonly Span[]): Range {
+  const from = spans.reduce((first, { start }) => Math.min(first, start), Number.POSITIVE_INFINITY);
+  const to = spans.reduce((last, { start, end, ownEnd }) => Math.max(last, end ?? ownEnd ?? start), 0);
+  return { from: Number.isFinite(from) ? from : 0, length: Math.max(1, to - from) };
+}
+
+function bar({ record }: Story, spans: readonly Span[], { from, length }: Range): string {
+  const rect = (name: string, start: number, end: number, y: number, height: number) =>
+    `<rect class="${name}" x="${percent((start - from) / length)}" width="${percent(Math.max(0.002, (end - start) / length))}" y="${y}" height="${height}"/>`;
+  const until = ({ start, end, ownEnd }: Span) => ownEnd ?? end ?? start;
+  const lives = spans.filter(({ kind }) => kind === "agent" || kind === "turn").map((span) => rect(`life ${record.status}`, span.start, until(span), 2, 10));
+  const work = spans.flatMap((span) =>
+    span.kind === "call" || span.kind === "tool" ? [rect(span.kind, span.start, until(span), span.kind === "call" ? 3 : 7, 4)] : [],
+  );
+  return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${durationWords(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
+}
+
+const percent = (part: number) => `${(part * 100).toFixed(2)}%`;

@@ -1,0 +1,32 @@
+import type { AgentRecord } from "../../core/agent.ts";
+import type { AgentEvent } from "../../core/event.ts";
+import type { RedactionLevel } from "../../core/redaction.ts";
+import type { Story, StoryCall } from "../../core/story.ts";
+
+/** `retinue/export@1`: an agent and everybody below it, with every event and every model call, as it may leave the machine. */
+export interface ExportedTree {
+  readonly schema: "retinue/export@1";
+  /** Null: as the records are, secrets included. */
+  readonly redaction: RedactionLevel | null;
+  readonly agent: ExportedAgent;
+}
+
+export interface ExportedAgent extends AgentRecord {
+  readonly events: readonly AgentEvent[];
+  readonly calls: readonly Omit<StoryCall, "key">[];
+  readonly children: readonly ExportedAgent[];
+}
+
+export function jsonTree(story: Story, redaction: RedactionLevel | null): string {
+  const tree: ExportedTree = { schema: "retinue/export@1", redaction, agent: agentOf(story) };
+  return `${JSON.stringify(tree, null, 2)}\n`;
+}
+
+function agentOf({ record, steps, calls, children }: Story): ExportedAgent {
+  return {
+    ...record,
+    events: steps.map(({ event }) => event),
+    calls: calls.map(({ key: _, ...call }) => call),
+    children: children.map(agentOf),
+  };
+}

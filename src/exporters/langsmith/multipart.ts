@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { Run } from "./runs.ts";
+
+/** What is sent for a run: all of it, all of it that is known while it goes on, or its end. */
+export interface RunOperation {
+  readonly is: "post" | "patch";
+  readonly id: string;
+  readonly traceId: string;
+  /** By the names of the parts: the run itself under the empty name, then `.inputs` and so on. */
+  readonly parts: Readonly<Record<string, unknown>>;
+}
+
+export function postOf(run: Run): RunOperation {
+  const { inputs, outputs, events, error, extra, ...body } = run;
+  return {
+    is: "post",
+    id: run.id,
+    traceId: run.trace_id,
+    parts: known({ "": body, ".inputs": inputs, ".outputs": outputs, ".events": events, ".error": error, ".extra": extra }),
+  };
+}
+
+/** A run that was posted when it began is told how it ended. */
+export function patchOf(run: Run): RunOperation {
+  const { inputs: _, outputs, events, error, extra, id, trace_id, parent_run_id, dotted_order, end_time, session_name, tags } = run;
+  const body = { id, trace_id, ...(parent_run_id === undefined ? {} : { parent_run_id }), dotted_order, end_time, session_name, tags };
+  return { is: "patch", id, traceId: trace_id, parts: known({ "": body, ".outputs": outputs, ".events": events, ".error": error, ".extra": extra }) };
+}
+
+const known = (parts: Readonly<Record<string, unknown>>) => Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
+
+export interface MultipartBody {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+const CRLF = Buffer.of(13, 10);
+
+/** The body of `POST /runs/multipart`. The boundary is made from what it bounds, so that nothing inside can be it. */
+export function multipart(operations: readonly RunOperation[]): MultipartBody {
+  const parts = operations.flatMap(({ is, id, parts: named }) =>
+    Object.entries(named).map(([name, value]) => ({ name: `${is}.${id}${name}`, json: Buffer.from(JSON.stringify(value)) })),
+  );
+  const digest = createHash("sha256");
+  for (const { json } of parts) digest.update(json);
+  const boundary = `----RetinueFormBoundary${digest.digest("hex").slice(0, 32)}`;
+  const head = ({ name, json }: (typeof parts)[number]) =>
+    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: application/json; length=${json.length}\r\n\r\n`);
+  const body = Buffer.concat([...parts.flatMap((part) => [head(part), part.json, CRLF]), Buffer.from(`--${boundary}--\r\n`)]);
+  return { contentType: `multipart/form-data; boundary=${boundary}`, body };
+}

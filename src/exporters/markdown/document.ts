@@ -1,0 +1,93 @@
+import { jsonText } from "../../core/json.ts";
+import type { Step, Story } from "../../core/story.ts";
+import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
+
+const DEEPEST_HEADING = 6;
+
+/** A whole subtree as one document: who there is, then what each of them did. Texts are quoted, so that nothing in them draws, loads or ends anything. */
+export function markdownDocument(story: Story): string {
+  const lines = [`# ${plain(labelOf(story.record))}`, "", ...list(story, 0), "", ...sections(story, 2)];
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
+function list(story: Story, depth: number): string[] {
+  const { record } = story;
+  const { subtree } = record.usage;
+  const facts = [`\`${record.status}\``, durationWords(record.durationMs), `${tokenWords(subtree)} tokens`, costWords(subtree)].join(", ");
+  return [`${"  ".repeat(depth)}- ${plain(labelOf(record))} (${facts})`, ...story.children.flatMap((child) => list(child, depth + 1))];
+}
+
+function sections(story: Story, level: number): string[] {
+  const { record, steps } = story;
+  const heading = "#".repeat(Math.min(level, DEEPEST_HEADING));
+  const said = steps.flatMap(entryOf);
+  return [
+    `${heading} ${plain(labelOf(record))}`,
+    "",
+    ...facts(story),
+    "",
+    ...(said.length === 0 ? ["_No record of its own is known._", ""] : said),
+    ...story.children.flatMap((child) => sections(child, level + 1)),
+  ];
+}
+
+function facts({ record }: Story): string[] {
+  const { own, subtree } = record.usage;
+  const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
+  const usage = (of: typeof own) => `${of.calls} calls, ${tokenWords(of)} tokens, ${costWords(of)}`;
+  return [
+    ...line("URI", `\`${plain(record.uri)}\``),
+    ...line("Parent", record.parent === null ? null : `\`${plain(record.parent)}\``),
+    ...line("Status", `\`${record.status}\`${record.statusReason === "" ? "" : `: ${plain(record.statusReason)}`}`),
+    ...line("Model", plain(record.model.join(", "))),
+    ...line("Time", record.startedAt === null ? null : `${record.startedAt}, ${durationWords(record.durationMs)}`),
+    ...line("Usage", usage(own)),
+    ...line("With everybody below", record.counts.descendants === 0 ? null : usage(subtree)),
+    ...record.warnings.flatMap((warning) => line("Warning", plain(warning))),
+  ];
+}
+
+function entryOf({ event: { kind, text, tool, at } }: Step): string[] {
+  const when = at === null ? "" : ` · ${at.slice(11, 19)}`;
+  switch (kind) {
+    case "user":
+    case "assistant":
+    case "reasoning":
+    case "compaction":
+    case "error":
+      return [`**${kind}**${when}`, "", ...quote(text), ""];
+    case "toolCall":
+      return [`**${plain(tool?.name ?? "tool")}**${when}`, "", ...fence(tool?.input == null ? null : jsonText(tool.input), "json")];
+    case "toolResult":
+      return [`**${tool?.isError === true ? "error" : "result"} of ${plain(tool?.name ?? "tool")}**${when}`, "", ...fence(text, "text")];
+    case "note":
+    case "spawn":
+    case "status":
+      return [];
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** On one line, and with nothing that means something. */
+const plain = (text: string) => text.replace(/\s+/g, " ").replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
+
+/** Lists and emphasis in an answer stay; markup, pictures and headings do not work. */
+function quote(text: string | null): string[] {
+  if (text === null) return ["_(left out)_"];
+  return text.split(/\r\n|[\n\r\u2028\u2029]/).map(
+    (line) =>
+      `> ${line
+        .replaceAll("<", "&lt;")
+        .replaceAll("![", "!\\[")
+        .replace(/^(\s*)#/, "$1\\#")}`,
+  );
+}
+
+/** A fence is longer than any in what it holds. */
+function fence(text: string | null, language: string): string[] {
+  if (text === null) return [];
+  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 2);
+  const mark = "`".repeat(longest + 1);
+  return [`${mark}${language}`, text, mark, ""];
+}

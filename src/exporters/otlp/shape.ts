@@ -1,0 +1,61 @@
+/** The part of OTLP's JSON form that we write. 64-bit numbers are texts in it. */
+
+export type AnyValue =
+  | { readonly stringValue: string }
+  | { readonly boolValue: boolean }
+  | { readonly intValue: string }
+  | { readonly doubleValue: number }
+  | { readonly arrayValue: { readonly values: readonly AnyValue[] } };
+
+export interface KeyValue {
+  readonly key: string;
+  readonly value: AnyValue;
+}
+
+export interface OtlpSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: typeof INTERNAL | typeof CLIENT;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly KeyValue[];
+  readonly events: readonly { readonly timeUnixNano: string; readonly name: string; readonly attributes: readonly KeyValue[] }[];
+  readonly links: readonly { readonly traceId: string; readonly spanId: string; readonly attributes: readonly KeyValue[] }[];
+  readonly status: { readonly code: typeof UNSET | typeof ERROR; readonly message?: string };
+}
+
+export interface ExportRequest {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly KeyValue[] };
+    readonly scopeSpans: readonly { readonly scope: { readonly name: string; readonly version: string }; readonly spans: readonly OtlpSpan[] }[];
+  }[];
+}
+
+export const INTERNAL = 1;
+export const CLIENT = 3;
+export const UNSET = 0;
+export const ERROR = 2;
+
+export type Attribute = string | number | boolean | readonly string[] | null | undefined;
+
+/** What is unknown is left out. */
+export function attributes(values: Readonly<Record<string, Attribute>>): KeyValue[] {
+  return Object.entries(values).flatMap(([key, value]) => (value === null || value === undefined ? [] : [{ key, value: anyValue(value) }]));
+}
+
+function anyValue(value: string | number | boolean | readonly string[]): AnyValue {
+  if (typeof value === "string") return { stringValue: value.toWellFormed() };
+  if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "number") return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  return { arrayValue: { values: value.map(anyValue) } };
+}
+
+/** Milliseconds as a text of nanoseconds; nobody was there before 1970. */
+export const nanos = (ms: number) => String(BigInt(Math.max(0, Math.round(ms))) * 1_000_000n);
+
+/** A request for spans of one resource. */
+export function exportRequest(spans: readonly OtlpSpan[], resource: readonly KeyValue[], version: string): ExportRequest {
+  return { resourceSpans: [{ resource: { attributes: resource }, scopeSpans: [{ scope: { name: "retinue", version }, spans }] }] };
+}

@@ -1,0 +1,282 @@
+import { everyone, type Step, type Story, type StoryCall } from "../../core/story.ts";
+import { messagesOf, outputOf } from "./messages.ts";
+import type { Span, SpanTool, Trace } from "./span.ts";
+import { isTold, type Turn, timeOf, turnsOf } from "./turns.ts";
+
+/** The traces of a thread, one a turn: calls and tools side by side, agents below the calls that spawned them, to any depth. */
+export function tracesOf(thread: Story): Trace[] {
+  const turns = turnsOf(thread);
+  const places = callsIn(turns);
+  const callers = callersIn(thread);
+  return turns.map((turn, i) => {
+    const next = turns[i + 1]?.start ?? Number.POSITIVE_INFINITY;
+    return new TraceBuilder(callers).turn(thread, turn, { next, isFirst: i === 0, ...places });
+  });
+}
+
+/** In which turn each call of a tool and of a model stands. */
+const callsIn = (turns: readonly Turn[]) => ({
+  tools: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ event }) => (event.tool === null ? [] : [[event.tool.callId, turn.number] as const])))),
+  calls: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ call }) => (call === null ? [] : [[call, turn.number] as const])))),
+});
+
+/** Who called a tool. An agent that began as a copy of another may hold the answer to a call that it did not make. */
+function callersIn(thread: Story): ReadonlyMap<string, string> {
+  const calls = [...everyone(thread)].flatMap(({ record, steps }) =>
+    steps.flatMap(({ event: { kind, tool } }) => (kind === "toolCall" && tool !== null ? [[tool.callId, record.uri] as const] : [])),
+  );
+  return new Map(calls.reverse());
+}
+
+interface TurnPlace {
+  /** When the turn behind it begins. */
+  readonly next: number;
+  readonly isFirst: boolean;
+  readonly tools: ReadonlyMap<string, number>;
+  readonly calls: ReadonlyMap<string, number>;
+}
+
+/** A span that others may still be put below. */
+type Draft = { -readonly [K in keyof Span]: Span[K] };
+
+class TraceBuilder {
+  readonly #spans: Draft[] = [];
+  readonly #callers: ReadonlyMap<string, string>;
+
+  constructor(callers: ReadonlyMap<string, string>) {
+    this.#callers = callers;
+  }
+
+  turn(thread: Story, turn: Turn, { next, isFirst, tools, calls }: TurnPlace): Trace {
+    const { record } = thread;
+    // What no record of the thread shows belongs to the turn of its time.
+    const isOfTime = (at: number | null) => (at === null ? isFirst : (isFirst || at >= turn.start) && at < next);
+    const isLast = next === Number.POSITIVE_INFINITY;
+    const root = this.#add({
+      ...blank(thread, null, turn.number, turn.start),
+      key: `turn:${turn.key}`,
+      kind: "turn",
+      input: messagesOf(turn.inputs),
+      answers: turn.inputs.flatMap(({ reports }) => reports),
+      error: isLast ? failureOf(record.status, record.statusReason) : null,
+    });
+    const isOwnCall = ({ key, at }: StoryCall) => (calls.get(key) ?? (isOfTime(at) ? turn.number : null)) === turn.number;
+    const isOwnChild = ({ record: { link, startedAt } }: Story) => {
+      const of = link?.toolCallId == null ? undefined : tools.get(link.toolCallId);
+      return (of ?? (isOfTime(startedAt === null ? null : Date.parse(startedAt)) ? turn.number : null)) === turn.number;
+    };
+    const steps = turn.steps.slice(turn.inputs.length);
+    this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && isOpen(thread));
+    root.output = lastWords(steps);
+    if (!isLast) root.error = brokenOff(steps, this.#spans);
+    return finished(root, this.#spans, isLast && isOpen(thread) ? new Set([root]) : new Set());
+  }
+
+  /** What happens directly below a turn or an agent. */
+  #work(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], children: readonly Story[], open: boolean) {
+    const latest = (at: number | null) => {
+      if (at !== null) parent.ownEnd = Math.max(parent.ownEnd ?? at, at);
+    };
+    for (const step of steps) latest(timeOf(step));
+    if (parent.kind === "agent") for (const step of steps.filter(({ event }) => event.kind === "user")) this.#add(promptOf(step, parent));
+    this.#calls(parent, steps, before, calls, open);
+    const tools = this.#tools(parent, steps, open);
+    for (const step of steps.filter(({ event }) => event.kind === "compaction")) this.#add(compactionOf(step, parent));
+    parent.marks = steps.flatMap((step) => (step.event.kind === "error" ? [{ at: timeOf(step) ?? parent.start, text: step.event.text ?? "error" }] : []));
+    for (const child of children) {
+      const spawn = child.record.link?.toolCallId == null ? undefined : tools.get(child.record.link.toolCallId);
+      this.#agent(child, spawn ?? parent);
+    }
+  }
+
+  #agent(child: Story, parent: Draft) {
+    const { record } = child;
+    const startedAt = record.startedAt === null ? parent.start : Date.parse(record.startedAt);
+    // The call is there before the agent's own records are, and its time does not change when these turn up.
+    const start = parent.kind === "tool" ? parent.start : startedAt;
+    const agent = this.#add({
+      ...blank(child, parent, parent.turn, start),
+      key: agentKeyOf(child),
+      kind: "agent",
+      input: record.prompt === null ? [] : [{ role: "user", text: record.prompt }],
+      output: record.result === null ? [] : [{ role: "assistant", text: record.result }],
+      error: failureOf(record.status, record.statusReason),
+    });
+    const steps = child.steps.filter(isTold);
+    const ended = record.endedAt ?? record.lastActivityAt ?? record.startedAt;
+    agent.ownEnd = ended === null ? agent.start : Date.parse(ended);
+    this.#work(agent, steps, [], child.calls, child.children, isOpen(child));
+    if (agent.output.length === 0) agent.output = lastWords(steps);
+  }
+
+  #calls(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], open: boolean) {
+    const byCall = Map.groupBy(
+      steps.filter(({ event }) => event.kind === "assistant" || event.kind === "reasoning" || event.kind === "toolCall"),
+      ({ call, key }) => call ?? `~${key}`,
+    );
+    const known = new Map(calls.map((call) => [call.key, call]));
+    const lastCall = steps.findLast(({ call }) => call !== null);
+    let asked: Step[] = [...before];
+    let since = parent.start;
+    const seen = new Set<string>();
+    for (const step of steps) {
+      const name = step.call ?? `~${step.key}`;
+      const said = byCall.get(name);
+      if (said === undefined) {
+        asked.push(step);
+        since = Math.max(since, timeOf(step) ?? since);
+        continue;
+      }
+      if (seen.has(name)) continue;
+      seen.add(name);
+      // An answer may still grow until something follows it.
+      const grows = open && step.call !== null && step.call === lastCall?.call && steps.at(-1)?.call === step.call;
+      const call = known.get(name) ?? null;
+      if (call !== null || said.some(({ event }) => event.kind === "assistant")) this.#add(callOf(parent, call, name, said, { asked, since, grows }));
+      asked = [];
+      since = Math.max(since, ...said.map((one) => timeOf(one) ?? since));
+    }
+    for (const call of calls.filter(({ key }) => !seen.has(key)))
+      this.#add(callOf(parent, call, call.key, [], { asked: [], since: call.at ?? since, grows: false }));
+  }
+
+  #tools(parent: Draft, steps: readonly Step[], open: boolean): ReadonlyMap<string, Draft> {
+    const tools = new Map<string, Draft>();
+    for (const step of steps) {
+      const { tool, kind, text } = step.event;
+      if (tool === null) continue;
+      const { uri } = parent.story.record;
+      const known = tools.get(tool.callId);
+      if (known === undefined && kind === "toolResult" && (this.#callers.get(tool.callId) ?? uri) !== uri) continue;
+      const at = timeOf(step) ?? parent.start;
+      if (known === undefined) tools.set(tool.callId, this.#add(toolOf(parent, step, tool.callId, open)));
+      if (kind !== "toolResult") continue;
+      const span = tools.get(tool.callId) as Draft;
+      span.ownEnd = Math.max(at, span.start);
+      span.tool = { ...(span.tool as SpanTool), output: text };
+      span.error = tool.isError ? (text ?? "the tool reported an error") : null;
+      span.output = messagesOf([step]);
+    }
+    return tools;
+  }
+
+  #add(span: Draft): Draft {
+    this.#spans.push(span);
+    return span;
+  }
+}
+
+/** An agent's name for good, whatever thread it is found to belong to, and whenever its own records turn up. */
+export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
+  if (soleCall !== null) return `agent of:${provider}:${lasting(soleCall, parent ?? sessionId)}`;
+  return `agent:${provider}:${agentId === null ? sessionId : lasting(agentId, sessionId)}`;
+}
+
+/** Ids that products make are long and unique; short ones mean something where they stand only. */
+const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
+
+export const isOpen = ({ record: { status } }: Story) => status === "running" || status === "pendingInit";
+
+function failureOf(status: Story["record"]["status"], reason: string): string | null {
+  const words = { errored: "failed", shutdown: "interrupted", notFound: "no record of it", running: null, pendingInit: null, completed: null }[status];
+  return words === null ? null : reason === "" ? words : `${words}: ${reason}`;
+}
+
+/** How a turn that others followed came to its end, if not by an answer. */
+function brokenOff(steps: readonly Step[], spans: readonly Span[]): string | null {
+  const last = steps.at(-1)?.event;
+  if (last?.kind === "error") return last.text ?? "failed";
+  return spans.some(({ kind, parent, error }) => parent?.kind === "turn" && kind !== "agent" && error?.startsWith("interrupted") === true)
+    ? "interrupted"
+    : null;
+}
+
+function blank(story: Story, parent: Span | null, turn: number, start: number): Draft {
+  const from = Math.max(start, parent?.start ?? start);
+  return {
+    key: "",
+    kind: "message",
+    parent,
+    story,
+    turn,
+    start: from,
+    born: start,
+    end: null,
+    ownEnd: null,
+    input: [],
+    output: [],
+    call: null,
+    tool: null,
+    error: null,
+    marks: [],
+    answers: [],
+  };
+}
+
+function promptOf(step: Step, parent: Span): Draft {
+  const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
+  return { ...span, key: `prompt:${step.key}`, kind: "prompt", input: messagesOf([step]), ownEnd: span.start };
+}
+
+function compactionOf(step: Step, parent: Span): Draft {
+  const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
+  return { ...span, key: `compaction:${step.key}`, kind: "compaction", output: messagesOf([step]), ownEnd: span.start };
+}
+
+interface Asked {
+  readonly asked: readonly Step[];
+  readonly since: number;
+  readonly grows: boolean;
+}
+
+function callOf(parent: Span, call: StoryCall | null, name: string, said: readonly Step[], { asked, since, grows }: Asked): Draft {
+  const times = said.flatMap((step) => timeOf(step) ?? []);
+  const last = Math.max(call?.at ?? since, ...times);
+  const start = Math.min(call?.askedAt ?? since, last);
+  return {
+    ...blank(parent.story, parent, parent.turn, start),
+    key: `call:${name}`,
+    kind: call === null ? "message" : "call",
+    born: call?.at ?? times[0] ?? start,
+    ownEnd: grows ? null : Math.max(last, parent.start),
+    input: messagesOf(asked),
+    output: outputOf(said),
+    call,
+    error: call?.wasCut === true ? "interrupted: the answer was cut off" : null,
+  };
+}
+
+function toolOf(parent: Span, { event }: Step, callId: string, open: boolean): Draft {
+  const { record } = parent.story;
+  const span = blank(parent.story, parent, parent.turn, event.at === null ? parent.start : Date.parse(event.at));
+  return {
+    ...span,
+    key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
+    kind: "tool",
+    // While its agent runs, a result may still come.
+    ownEnd: open ? null : span.start,
+    tool: { name: event.tool?.name ?? "tool", callId, input: event.kind === "toolCall" ? (event.tool?.input ?? null) : null, output: null },
+    error: open ? null : "interrupted: no result was recorded",
+  };
+}
+
+function lastWords(steps: readonly Step[]) {
+  const last = steps.findLast(({ event }) => event.kind === "assistant");
+  return last === undefined
+    ? []
+    : outputOf(steps.filter((step) => step === last || (step.call !== null && step.call === last.call && step.event.kind === "assistant")));
+}
+
+/** Whoever waits for others ends with the last of them. Children stand behind their parents, so that going backwards everybody below is known. */
+function finished(root: Draft, spans: readonly Draft[], open: ReadonlySet<Draft>): Trace {
+  const latest = new Map<Span, number | null>();
+  for (const span of spans.toReversed()) {
+    const waits = open.has(span) || (span.kind === "agent" && isOpen(span.story)) || (span.ownEnd === null && span.kind !== "turn");
+    const below = latest.has(span) ? (latest.get(span) as number | null) : span.start;
+    span.end = waits || below === null ? null : Math.max(span.start, below, span.ownEnd ?? span.start);
+    if (span.parent === null) continue;
+    const known = latest.get(span.parent);
+    latest.set(span.parent, span.end === null || known === null ? null : Math.max(known ?? 0, span.end));
+  }
+  return { root, spans };
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { AgentEvent, EventKind } from "../../core/event.ts";
+import type { Step, Story } from "../../core/story.ts";
+import { turnsOf } from "./turns.ts";
+
+/** `kind[:call]` or `kind:call:tool`, one a step, a second apart. */
+function storyOf(...words: readonly string[]): Story {
+  const steps = words.map((word, i): Step => {
+    const [kind = "", call = null, tool = null] = word.split(":");
+    const event = {
+      kind: kind as EventKind,
+      at: new Date(i * 1_000).toISOString(),
+      text: word,
+      tool: tool === null ? null : { name: "t", callId: tool, input: null, isError: false },
+    };
+    return { event: event as AgentEvent, key: String(i), call: call === "" ? null : call, reports: [] };
+  });
+  return { record: { uri: "toy://t", startedAt: null }, steps, calls: [], children: [] } as unknown as Story;
+}
+const split = (...words: readonly string[]) => turnsOf(storyOf(...words)).map(({ steps }) => steps.map(({ event }) => event.text).join(" "));
+
+describe("turns", () => {
+  it("begin with what a person says", () => {
+    expect(split("user", "assistant:1", "user", "assistant:2")).toEqual(["user assistant:1", "user assistant:2"]);
+  });
+  it("begin with a note that is answered when nothing else was to be done, and not with one in the middle of work", () => {
+    expect(split("user", "assistant:1", "note", "assistant:2")).toEqual(["user assistant:1", "note assistant:2"]);
+    expect(split("user", "toolCall:1:a", "note", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a note toolResult::a assistant:2"]);
+    expect(split("user", "assistant:1", "note")).toEqual(["user assistant:1"]);
+  });
+  it("hold together what is said at once, and answers in many records", () => {
+    expect(split("user", "user", "reasoning:1", "assistant:1", "toolCall:1:a", "toolResult::a", "assistant:2")).toEqual([
+      "user user reasoning:1 assistant:1 toolCall:1:a toolResult::a assistant:2",
+    ]);
+  });
+  it("keep results with their calls, whatever was said meanwhile", () => {
+    expect(split("user", "toolCall:1:a", "user", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a toolResult::a", "user assistant:2"]);
+  });
+  it("are one where there is nothing", () => {
+    expect(split()).toEqual([""]);
+    expect(turnsOf(storyOf())[0]).toMatchObject({ key: "toy://t", start: 0 });
+  });
+});

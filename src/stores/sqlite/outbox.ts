@@ -1,0 +1,238 @@
+import type { DatabaseSync } from "node:sqlite";
+import { type Statements, statementsOf } from "./outbox-statements.ts";
+
+/**
+ * What is to be sent, and what was. Written down before it is sent, and taken out only once it is known to have arrived.
+ * `exported` remembers everything that was ever put in, so that nothing is put in twice.
+ */
+export const OUTBOX_TABLES = `
+  CREATE TABLE destination (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    since INTEGER,
+    looked_to INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,
+    delivered INTEGER NOT NULL DEFAULT 0,
+    delivered_at INTEGER,
+    turned_down TEXT,
+    holder TEXT,
+    held_until INTEGER NOT NULL DEFAULT 0,
+    asked_at INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    key TEXT NOT NULL,
+    what TEXT NOT NULL,
+    body BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    refused TEXT
+  ) STRICT;
+  CREATE INDEX outbox_waiting ON outbox (owner, destination, id) WHERE refused IS NULL;
+  CREATE INDEX outbox_batch ON outbox (owner, destination, batch, id) WHERE refused IS NULL;
+  CREATE TABLE exported (
+    owner TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (owner, destination, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE unfinished_export (
+    owner TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    PRIMARY KEY (owner, destination, thread)
+  ) STRICT, WITHOUT ROWID`;
+
+/** Something to be sent, before it is put in. */
+export interface Parcel {
+  /** Names it for good: what has the name of something that was put in before is not put in again. */
+  readonly key: string;
+  /** What is sent together, and retried together: a trace. */
+  readonly batch: string;
+  /** For people. */
+  readonly what: string;
+  readonly body: Uint8Array;
+}
+
+export interface OutboxItem extends Parcel {
+  readonly id: number;
+  readonly at: number;
+  readonly attempts: number;
+  /** Why the destination does not take it; it is not tried again by itself. */
+  readonly refused: string | null;
+}
+
+export interface DestinationState {
+  readonly name: string;
+  /** From when on it is told everything by itself: what ended before is history. Null: it is told only what somebody asks for. */
+  readonly since: number | null;
+  /** Everything up to here was looked at. */
+  readonly lookedTo: number;
+  /** Nothing is tried before. */
+  readonly nextAt: number;
+  readonly failures: number;
+  /** Why it is waited for. */
+  readonly reason: string | null;
+  readonly delivered: number;
+  readonly deliveredAt: number | null;
+  /** What it took and then did not keep, in its own words. */
+  readonly turnedDown: string | null;
+  readonly holder: string | null;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly refused: number;
+}
+
+export interface Outbox {
+  /** Makes it known. The first `since` counts. */
+  open(destination: string, since: number | null): void;
+  destinations(): readonly DestinationState[];
+  /** All or nothing. Says how many were new. `choose` is told what was put in before. */
+  put(destination: string, choose: (wasPut: (key: string) => boolean) => readonly Parcel[], at: number): number;
+  /** The oldest that wait, all of one batch; of what begins and ends, never both. */
+  next(destination: string, limit: { readonly items: number; readonly bytes: number }): readonly OutboxItem[];
+  items(destination: string, limit: number): readonly OutboxItem[];
+  arrived(destination: string, ids: readonly number[], at: number, turnedDown: string | null): void;
+  refuse(id: number, reason: string): void;
+  /** It cannot be reached, or does not want anything now. */
+  postpone(destination: string, ids: readonly number[], nextAt: number, reason: string): void;
+  /** Refused ones are tried again, and nobody is waited for. Says how many were refused. */
+  retry(destination: string): number;
+  /** Throws away what was refused. Says how many. */
+  drop(destination: string): number;
+  bytes(): number;
+  /** Whoever holds a destination looks after it alone. False if another does, as far as `isAlive` tells. */
+  hold(destination: string, holder: string, now: number, until: number, isAlive: (holder: string) => boolean): boolean;
+  /** Asks whoever holds it to look once more. */
+  ask(destination: string, at: number): void;
+  /** False, and still held, if somebody asked after `since`. True where it is no longer held by that one anyway. */
+  release(destination: string, holder: string, since: number): boolean;
+  lookedTo(destination: string, at: number): void;
+  unfinished(destination: string): readonly string[];
+  setUnfinished(destination: string, thread: string, isUnfinished: boolean): void;
+}
+
+export function outboxIn(db: DatabaseSync, owner: string): Outbox {
+  let prepared: Statements | undefined;
+  // Most who open the file want something else of it.
+  const sql = () => {
+    prepared ??= statementsOf(db);
+    return prepared;
+  };
+  const whole = <T>(work: () => T): T => {
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk ends the transaction by itself.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw error;
+    }
+  };
+  return {
+    open: (destination, since) =>
+      whole(() => {
+        sql().open.run(owner, destination);
+        if (since !== null) sql().since.run(since, owner, destination);
+      }),
+    destinations: () => sql().destinations.all(owner, owner).map(stateOf),
+    put: (destination, choose, at) =>
+      whole(() => {
+        const wasPut = (key: string) => sql().wasPut.get(owner, destination, key) !== undefined;
+        const fresh = choose(wasPut).filter(({ key }) => sql().remember.run(owner, destination, key).changes > 0);
+        for (const { batch, key, what, body } of fresh) sql().put.run(owner, destination, batch, key, what, body, at);
+        return fresh.length;
+      }),
+    next: (destination, limit) => cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
+    items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
+    arrived: (destination, ids, at, turnedDown) =>
+      whole(() => {
+        for (const id of ids) sql().remove.run(id);
+        sql().arrived.run(ids.length, at, turnedDown, owner, destination);
+      }),
+    refuse: (id, reason) => void sql().refuse.run(reason, id),
+    postpone: (destination, ids, nextAt, reason) =>
+      whole(() => {
+        for (const id of ids) sql().attempt.run(id);
+        sql().postpone.run(nextAt, reason, owner, destination);
+      }),
+    retry: (destination) =>
+      whole(() => {
+        sql().hurry.run(owner, destination);
+        return Number(sql().retry.run(owner, destination).changes);
+      }),
+    drop: (destination) => Number(sql().drop.run(owner, destination).changes),
+    bytes: () => Number(sql().bytes.get(owner)?.bytes ?? 0),
+    hold: (destination, holder, now, until, isAlive) =>
+      whole(() => {
+        const held = sql().held.get(owner, destination);
+        const other = held?.holder == null || held.holder === holder ? null : String(held.holder);
+        if (other !== null && Number(held?.held_until) > now && isAlive(other)) return false;
+        sql().hold.run(holder, until, owner, destination);
+        return true;
+      }),
+    ask: (destination, at) => void sql().ask.run(at, owner, destination),
+    release: (destination, holder, since) =>
+      whole(() => sql().release.run(owner, destination, holder, since).changes > 0 || sql().held.get(owner, destination)?.holder !== holder),
+    lookedTo: (destination, at) => void sql().lookedTo.run(at, owner, destination),
+    unfinished: (destination) =>
+      sql()
+        .unfinished.all(owner, destination)
+        .map((row) => String(row.thread)),
+    setUnfinished: (destination, thread, isUnfinished) => void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
+  };
+}
+
+/** As many as fit; the first one always, because nobody else will be smaller. An end is not sent together with its beginning. */
+function cutBatch(items: readonly OutboxItem[], maxBytes: number): readonly OutboxItem[] {
+  const [first] = items;
+  const seen = new Set<string>();
+  let bytes = 0;
+  const end = items.findIndex((item) => {
+    const name = item.key.slice(0, item.key.lastIndexOf(":"));
+    bytes += item.body.length;
+    const isTooMuch = item !== first && (bytes > maxBytes || seen.has(name));
+    seen.add(name);
+    return isTooMuch;
+  });
+  return end < 0 ? items : items.slice(0, end);
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value));
+
+const itemOf = (row: Row): OutboxItem => ({
+  id: Number(row.id),
+  key: String(row.key),
+  batch: String(row.batch),
+  what: String(row.what),
+  body: row.body as Uint8Array,
+  at: Number(row.at),
+  attempts: Number(row.attempts),
+  refused: textOrNull(row.refused),
+});
+
+const stateOf = (row: Row): DestinationState => ({
+  name: String(row.name),
+  since: row.since === null ? null : Number(row.since),
+  lookedTo: Number(row.looked_to),
+  nextAt: Number(row.next_at),
+  failures: Number(row.failures),
+  reason: textOrNull(row.reason),
+  delivered: Number(row.delivered),
+  deliveredAt: row.delivered_at === null ? null : Number(row.delivered_at),
+  turnedDown: textOrNull(row.turned_down),
+  holder: textOrNull(row.holder),
+  waiting: Number(row.waiting),
+  waitingBytes: Number(row.waiting_bytes),
+  refused: Number(row.refused),
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { outcomeOf } from "./send.ts";
+
+const NOW = Date.parse("2026-01-01T00:00:00Z");
+const of = (status: number, said = "", retryAfter: string | null = null) => outcomeOf(status, new TextEncoder().encode(said), retryAfter, NOW);
+
+describe("an answer", () => {
+  it.each([
+    [200, "accepted"],
+    [202, "accepted"],
+    [409, "known"],
+    [400, "refused"],
+    [422, "refused"],
+    [413, "too-large"],
+    [301, "unavailable"],
+    [401, "unavailable"],
+    [403, "unavailable"],
+    [404, "unavailable"],
+    [408, "unavailable"],
+    [429, "unavailable"],
+    [500, "unavailable"],
+    [503, "unavailable"],
+  ])("%i means that it is %s", (status, is) => {
+    expect(of(status).is).toBe(is);
+  });
+
+  it("tells its reason in a line, and when to come again", () => {
+    expect(of(503, " over\n loaded ", "2")).toEqual({ is: "unavailable", status: 503, reason: "503 over loaded", retryAfterMs: 2_000 });
+    expect(of(429, "", "Thu, 01 Jan 2026 00:01:00 GMT")).toMatchObject({ retryAfterMs: 60_000 });
+    expect(of(429, "", "soon")).toMatchObject({ retryAfterMs: null });
+  });
+});

@@ -1,0 +1,62 @@
+/** What came of sending something, in the words of those who have to decide what is next. */
+export type Outcome =
+  | { readonly is: "accepted"; readonly status: number; readonly answer: Uint8Array }
+  /** It has this already. */
+  | { readonly is: "known"; readonly status: number; readonly reason: string }
+  /** It does not want this, and will not. */
+  | { readonly is: "refused"; readonly status: number; readonly reason: string }
+  | { readonly is: "too-large"; readonly status: number; readonly reason: string }
+  /** It cannot be reached, or wants nothing at present. `retryAfterMs` is its own word. */
+  | { readonly is: "unavailable"; readonly status: number | null; readonly reason: string; readonly retryAfterMs: number | null };
+
+export interface Sending {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+const MAX_ANSWER = 2_000;
+
+/** Never throws. Credentials are not sent on to where a server may point. */
+export async function send({ url, headers, body, timeoutMs, signal }: Sending): Promise<Outcome> {
+  const until = AbortSignal.timeout(timeoutMs);
+  try {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers,
+      body: body as Uint8Array<ArrayBuffer>,
+      redirect: "manual",
+      signal: signal === undefined ? until : AbortSignal.any([until, signal]),
+    });
+    return outcomeOf(answer.status, await answer.bytes(), answer.headers.get("retry-after"), Date.now());
+  } catch (error) {
+    return { is: "unavailable", status: null, reason: wordsOf(error, timeoutMs), retryAfterMs: null };
+  }
+}
+
+export function outcomeOf(status: number, answer: Uint8Array, retryAfter: string | null, now: number): Outcome {
+  if (status >= 200 && status < 300) return { is: "accepted", status, answer };
+  const said = new TextDecoder().decode(answer.subarray(0, MAX_ANSWER)).replace(/\s+/g, " ").trim();
+  const reason = `${status}${said === "" ? "" : ` ${said}`}`;
+  if (status === 409) return { is: "known", status, reason };
+  if (status === 413) return { is: "too-large", status, reason };
+  if (status === 400 || status === 422) return { is: "refused", status, reason };
+  return { is: "unavailable", status, reason, retryAfterMs: retryAfterMs(retryAfter, now) };
+}
+
+/** Seconds, or a date. */
+function retryAfterMs(value: string | null, now: number): number | null {
+  if (value === null) return null;
+  if (/^\d+(\.\d+)?$/.test(value.trim())) return Number(value) * 1_000;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
+
+function wordsOf(error: unknown, timeoutMs: number): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === "TimeoutError") return `no answer within ${timeoutMs / 1_000} s`;
+  const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : null;
+  return cause === null ? error.message : cause.code === undefined ? cause.message : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
+}

@@ -1,0 +1,76 @@
+/** What every exporter owes: everybody once, every call once, the same thing twice for the same input, no secrets, nothing that acts. */
+import { expect, it } from "vitest";
+import { Redactor } from "../../src/core/redaction.ts";
+import { everyone, redacted, type Story } from "../../src/core/story.ts";
+import type { Usage } from "../../src/core/usage.ts";
+import { recordedHomes } from "../fixtures.ts";
+import { storiesOf } from "../stories.ts";
+
+/** What an export says, read back from what it wrote. */
+export interface ReadBack {
+  /** The agents below the thread; each must be there once. */
+  readonly agents: readonly { readonly uri: string; readonly parent: string | null }[];
+  /** The tokens of every model call, in any order: input with caches, and output with what was thought. */
+  readonly calls: readonly { readonly input: number; readonly output: number }[];
+}
+
+export interface ExporterContract {
+  readonly write: (story: Story) => string;
+  /** Null where it has no calls one by one. */
+  readonly read: (text: string) => ReadBack;
+}
+
+const SECRETS = ["DB_PASSWORD=hunter2secret", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"] as const;
+
+export function exporterContract(provider: string, { write, read }: ExporterContract): void {
+  it(`${provider}: every agent once, under its parent; every call once; the same bytes twice`, async () => {
+    for (const { home } of recordedHomes(provider)) {
+      for (const story of await storiesOf(home)) {
+        const text = write(story);
+        expect(write(story)).toBe(text);
+        const { agents, calls } = read(text);
+        const known = [...everyone(story)].slice(1).map(({ record: { uri, parent } }) => ({ uri, parent }));
+        expect(agents.toSorted(byUri)).toEqual(known.toSorted(byUri));
+        expect(calls.length).toBe(story.record.usage.subtree.calls);
+        expect(sumsOf(calls)).toEqual(totalsOf(story));
+      }
+    }
+  });
+
+  it(`${provider}: secrets stay here, and hostile text does nothing`, async () => {
+    const [home] = recordedHomes(provider);
+    for (const story of await storiesOf(home?.home ?? "")) {
+      const spoilt = withTexts(story, `</script><img src=x onerror=alert(1)> ${SECRETS.join(" ")} \u202e\u0000 \ud800 "; --boundary`);
+      const text = write(redacted(spoilt, new Redactor({ level: "full", patterns: [], paths: [] })));
+      for (const secret of ["hunter2secret", SECRETS[1]]) expect(text).not.toContain(secret);
+      read(text);
+      const bare = write(redacted(spoilt, new Redactor({ level: "metadata", patterns: [], paths: [] })));
+      expect(bare).not.toContain("onerror");
+    }
+  });
+}
+
+const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : 1);
+
+function sumsOf(calls: ReadBack["calls"]) {
+  return calls.reduce((sum, call) => ({ input: sum.input + call.input, output: sum.output + call.output }), { input: 0, output: 0 });
+}
+
+function totalsOf(story: Story) {
+  const used: Usage = story.record.usage.subtree;
+  const beside = [...everyone(story)].flatMap(({ calls }) => calls).reduce((sum, call) => sum + call.allOutput - call.tokens.outputTokens, 0);
+  return { input: used.inputTokens + used.cacheReadTokens + used.cacheWriteTokens, output: used.outputTokens + beside };
+}
+
+function withTexts(story: Story, text: string): Story {
+  const { record } = story;
+  return {
+    ...story,
+    record: { ...record, title: text, description: text, prompt: text, result: text, statusReason: text },
+    steps: story.steps.map((step) => ({
+      ...step,
+      event: { ...step.event, text: step.event.text === null ? null : text, tool: step.event.tool && { ...step.event.tool, input: { command: text } } },
+    })),
+    children: story.children.map((child) => withTexts(child, text)),
+  };
+}

@@ -1,0 +1,134 @@
+/** The page that `retinue export html` writes, opened from disk in a real browser. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { everyone, type Story } from "../../src/core/story.ts";
+import { htmlPage } from "../../src/exporters/html/page.ts";
+import { recordedHome } from "../fixtures.ts";
+import { storiesOf } from "../stories.ts";
+import { openBrowser } from "./browser.ts";
+
+const HOSTILE = `</script></pre><script>alert(1)</script><img src="http://beacon.invalid/x.png" onerror="alert(2)"><style>body{display:none}</style>`;
+const scratch = mkdtempSync(join(tmpdir(), "retinue-page-"));
+let browser: Browser;
+let recorded: Story;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  recorded = (await storiesOf(recordedHome("claude", "c3-nested-parallel").home))[0] as Story;
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(scratch, { recursive: true });
+});
+
+interface Opened {
+  readonly page: Page;
+  /** Whatever the browser complained about, asked for, or was asked. */
+  readonly heard: string[];
+}
+
+let number = 0;
+async function open(story: Story, options: { readonly width?: number; readonly dark?: boolean; readonly script?: boolean } = {}): Promise<Opened> {
+  const file = join(scratch, `page-${number++}.html`);
+  writeFileSync(file, htmlPage(story));
+  const page = await browser.newPage({
+    viewport: { width: options.width ?? 1200, height: 800 },
+    colorScheme: options.dark === true ? "dark" : "light",
+    javaScriptEnabled: options.script !== false,
+  });
+  const heard: string[] = [];
+  page.on("console", (message) => heard.push(message.text()));
+  page.on("pageerror", (error) => heard.push(String(error)));
+  page.on("dialog", (dialog) => {
+    heard.push(dialog.message());
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith("file:")) heard.push(request.url());
+  });
+  await page.goto(pathToFileURL(file).href);
+  return { page, heard };
+}
+
+/** Agents that are copies of one, each with a name of its own. */
+function crowd(story: Story, size: number): Story {
+  const [first] = story.children;
+  const clone = (one: Story, n: number): Story => ({
+    ...one,
+    record: { ...one.record, uri: `${one.record.uri}-${n}`, description: `Worker ${n}` },
+    children: [],
+  });
+  return { ...story, children: Array.from({ length: size }, (_, n) => clone(first as Story, n)) };
+}
+
+describe("an exported page", () => {
+  it("shows the tree, a bar for everybody and what each did; links lead to it, and nothing is loaded", async () => {
+    const { page, heard } = await open(recorded);
+    const agents = [...everyone(recorded)].length;
+    expect(await page.locator(".tree .row[data-agent]").count()).toBe(agents);
+    expect(await page.locator(".tree svg").count()).toBe(agents);
+    await page.getByRole("link", { name: /Leaf B3 late/ }).click();
+    const log = page.locator(".agent[open]", { hasText: "Leaf B3 late" }).last();
+    await expect.poll(() => log.isVisible()).toBe(true);
+    expect(await log.locator(".step").count()).toBeGreaterThan(1);
+    await page.locator(".fold").nth(1).click();
+    expect(await page.getByRole("link", { name: /Leaf A1/ }).isVisible()).toBe(false);
+    expect(heard).toEqual([]);
+    await page.close();
+  });
+
+  it("finds agents by what they said", async () => {
+    const { page, heard } = await open(recorded);
+    await page.keyboard.press("/");
+    await page.keyboard.type("late leaf");
+    await expect.poll(() => page.locator("#found").innerText()).toMatch(/^[1-9] of 9 agents$/);
+    await page.locator("#words").fill("");
+    await expect.poll(() => page.locator(".agent:visible").count()).toBe(9);
+    await page.locator("#all").click();
+    expect(await page.locator(".agent[open]").count()).toBe(9);
+    expect(heard).toEqual([]);
+    await page.close();
+  });
+
+  it("stays usable with 300 agents, on a narrow screen and in the dark", async () => {
+    const { page, heard } = await open(crowd(recorded, 300), { width: 380, dark: true });
+    expect(await page.locator(".tree .row[data-agent]").count()).toBe(301);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await page.locator("#words").fill("Worker 299");
+    await expect.poll(() => page.locator("#found").innerText()).toBe("1 of 301 agents");
+    expect(heard).toEqual([]);
+    await page.close();
+  });
+
+  it("runs nothing that stands in a transcript", async () => {
+    const hostile = (story: Story): Story => ({
+      ...story,
+      record: { ...story.record, title: HOSTILE, description: HOSTILE, statusReason: HOSTILE, uri: `${story.record.uri}"><b>` },
+      steps: story.steps.map((step) => ({
+        ...step,
+        event: { ...step.event, text: HOSTILE, tool: step.event.tool && { ...step.event.tool, name: HOSTILE, input: { a: HOSTILE } } },
+      })),
+      children: story.children.map(hostile),
+    });
+    const { page, heard } = await open(hostile(recorded));
+    await page.locator("#all").click();
+    expect(await page.locator("main img, main script, main b b").count()).toBe(0);
+    expect(await page.locator("h1").innerText()).toContain("<script>alert(1)</script>");
+    expect(await page.locator("body").isVisible()).toBe(true);
+    expect(heard).toEqual([]);
+    await page.close();
+  });
+
+  it("tells everything without its script too", async () => {
+    const { page } = await open(recorded, { script: false });
+    expect(await page.locator(".tree .row[data-agent]").count()).toBe(9);
+    expect(await page.locator("#find").isVisible()).toBe(false);
+    await page.locator(".agent > summary").nth(1).click();
+    expect(await page.locator(".agent").nth(1).locator(".step").first().isVisible()).toBe(true);
+    await page.close();
+  });
+});

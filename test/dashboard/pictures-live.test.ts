@@ -1,0 +1,93 @@
+/** Pictures grow while agents work, and in the end are what a fresh page shows. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordingIn, replay } from "../../src/app/replay.ts";
+import { FIXTURES } from "../fixtures.ts";
+import { openBrowser } from "./browser.ts";
+import { type Shown, waterfallOn } from "./picture.ts";
+import { type Running, serve } from "./server.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const LASTS_MS = 6_000;
+/** A slow machine replays slowly. */
+const PATIENCE_MS = 60_000;
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+let root = "";
+const stop = new AbortController();
+let replayed: Promise<unknown>;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(mkdtempSync(join(tmpdir(), "retinue-pictures-live-")))]);
+  tab = await visit(browser, server.url);
+  await tab.goto("#/");
+  await tab.page.getByTestId("nothing-yet").waitFor();
+  const recording = recordingIn(join(FIXTURES, "claude/c3-nested-parallel/home/.claude"));
+  replayed = replay(recording, { to: join(server.home, ".claude"), begins: Date.now(), lasts: LASTS_MS, take: 0, signal: stop.signal });
+  await tab.page.locator(".thread").waitFor();
+  root = (await tab.page.locator(".thread").getAttribute("data-uri")) ?? "";
+}, PATIENCE_MS);
+afterAll(async () => {
+  stop.abort();
+  await replayed;
+  expect(tab.complaints).toEqual([]);
+  await browser?.close();
+  await server?.stop();
+});
+
+const shape = ({ rows, path }: Shown) => ({ rows, path });
+
+describe("while agents work", () => {
+  it("the waterfall gets their rows and their bars, and its right edge moves", { timeout: PATIENCE_MS * 2 }, async () => {
+    await tab.goto(`#/waterfall/${root}`);
+    const sizes = new Set<number>();
+    const ends = new Set<number>();
+    let frames = 0;
+    for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; ) {
+      const shown = await waterfallOn(tab.page, root);
+      sizes.add(shown.rows.length);
+      ends.add(shown.whole.to);
+      frames = shown.frames;
+      if (shown.rows.length === 9) break;
+      await tab.page.waitForTimeout(50);
+    }
+    expect([...sizes].at(-1)).toBe(9);
+    expect(sizes.size).toBeGreaterThan(2);
+    expect(ends.size).toBeGreaterThan(3);
+    expect(frames).toBeGreaterThan(3);
+  });
+
+  it("and in the end a fresh page shows the same", { timeout: PATIENCE_MS * 2 }, async () => {
+    await replayed;
+    const settled = async () => JSON.stringify(shape(await waterfallOn(tab.page, root)));
+    const fresh = await visit(browser, server.url);
+    await fresh.goto(`#/waterfall/${root}`);
+    let [live, anew] = ["", "-"];
+    for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline && (live !== anew || live.includes('"to":null')); ) {
+      await tab.page.waitForTimeout(100);
+      live = await settled();
+      await fresh.page.reload();
+      anew = JSON.stringify(shape(await waterfallOn(fresh.page, root)));
+    }
+    expect(live).toBe(anew);
+    expect((await waterfallOn(tab.page, root)).rows.reduce((sum, row) => sum + row.spans, 0)).toBeGreaterThan(25);
+    expect(fresh.complaints).toEqual([]);
+  });
+
+  it("and the graph has everybody, by how they stand in the end", { timeout: PATIENCE_MS }, async () => {
+    await tab.goto(`#/graph/${root}`);
+    await tab.page.locator(".drawing [data-uri]").nth(8).waitFor();
+    await tab.page.waitForFunction(
+      () => [...document.querySelectorAll(".drawing [role=treeitem]")].every((node) => /completed/.test(node.getAttribute("aria-label") ?? "")),
+      undefined,
+      {
+        timeout: PATIENCE_MS,
+      },
+    );
+    expect(await tab.page.locator(".drawing [data-uri]").count()).toBe(9);
+  });
+});

@@ -1,0 +1,320 @@
+/** The pictures in a real browser: who is in them, where and when, read back from what was drawn and by pixel. */
+import { readFile } from "node:fs/promises";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AgentRecord, AgentTree } from "../../src/core/agent.ts";
+import { openBrowser } from "./browser.ts";
+import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
+import { homeWith, type Running, serve } from "./server.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const TREE = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+let tree: AgentTree;
+let failing: AgentRecord;
+
+const json = async <T>(path: string) => (await (await fetch(`${server.url}/api/${path}`)).json()) as T;
+const all = (node: AgentTree): AgentTree[] => [node, ...node.children.flatMap(all)];
+const named = (name: string) => all(tree).find((node) => node.description === name) as AgentTree;
+const time = (at: string | null) => (at === null ? null : Date.parse(at));
+/** As the page itself knows it: the browser hears of it later. */
+const hash = () => tab.page.evaluate(() => location.hash);
+const selected = async () => new URLSearchParams((await hash()).split("?")[1]).get("sel");
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([
+    openBrowser(),
+    serve(homeWith(["claude/c3-nested-parallel", "claude/e-fail", "codex/v1-lifecycle", "opencode/nested"])),
+  ]);
+  tab = await visit(browser, server.url);
+  tree = await json<AgentTree>(`agents/${encodeURIComponent(TREE)}`);
+  const { items } = await json<{ items: AgentRecord[] }>("threads");
+  failing = items.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
+}, 60_000);
+afterAll(async () => {
+  expect(tab.complaints).toEqual([]);
+  await browser?.close();
+  await server?.stop();
+});
+
+describe("the waterfall", () => {
+  it("has exactly the agents of the tree, at the times of their records", async () => {
+    await tab.goto(`#/waterfall/${TREE}`);
+    const { rows, drawn } = await waterfallOn(tab.page, TREE);
+    expect(rows.map(({ uri, from, to }) => [uri, from, to])).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
+    expect(drawn.map(({ uri }) => uri)).toEqual(rows.map(({ uri }) => uri));
+  });
+
+  it("has drawn what it says, in the colours that mean it", async () => {
+    const { drawn, view } = await waterfallOn(tab.page, TREE);
+    const wide = drawn.flatMap(({ y, bars }) => bars.filter((bar) => bar.width > 8 && bar.kind !== "wait").map((bar) => ({ ...bar, y })));
+    expect(wide.length).toBeGreaterThan(10);
+    const places = wide.map(({ x, width, y }) => ({ x: x + width / 3, y }));
+    const colors = await Promise.all(["span-model", "span-tool"].map((name) => colorOf(tab.page, name)));
+    const seen = await pixelsOf(tab.page, ".waterfall canvas.picture", places);
+    expect(seen).toEqual(wide.map(({ kind }) => (kind === "model" ? colors[0] : colors[1])));
+    // The first answer of Parent A: from the beginning of its first span to its end, as far as a pixel goes.
+    const { spans } = (
+      await json<{ items: { uri: string; spans: { from: number; to: number; kind: string }[] }[] }>(`agents/${encodeURIComponent(TREE)}/spans`)
+    ).items.find(({ uri }) => uri === named("Parent A").uri) ?? { spans: [] };
+    const first = spans.find(({ kind }) => kind === "model");
+    const bar = drawn.find(({ uri }) => uri === named("Parent A").uri)?.bars.find(({ kind }) => kind === "model");
+    const left = drawn.flatMap(({ bars }) => bars.map(({ x }) => x)).reduce((a, b) => Math.min(a, b));
+    const scale = (bar?.width ?? 0) / ((first?.to ?? 0) - (first?.from ?? 0));
+    expect(scale * (view.to - view.from)).toBeGreaterThan(900);
+    expect(left).toBeGreaterThan(100);
+  });
+
+  it("draws the critical path: through the agent that the end really waited for", async () => {
+    const { path } = await waterfallOn(tab.page, TREE);
+    expect(path.map(({ uri }) => uri)).toEqual([TREE, named("Leaf B3 late").uri, TREE]);
+    await tab.page.getByRole("button", { name: /Leaf B3 late \d+ %/ }).click();
+    expect(await selected()).toBe(named("Leaf B3 late").uri);
+    const late = (await waterfallOn(tab.page, TREE)).drawn.find(({ uri }) => uri === named("Leaf B3 late").uri);
+    const below = [{ x: (late?.bars.at(-1)?.x ?? 0) + 20, y: (late?.y ?? 0) + 10 }];
+    expect(await pixelsOf(tab.page, ".waterfall canvas.picture", below)).toEqual([await colorOf(tab.page, "critical")]);
+    await tab.page.getByLabel("Critical path").uncheck();
+    expect(await hash()).toContain("path=0");
+    await tab.page.getByLabel("Critical path").check();
+  });
+
+  it("is walked by keyboard, and what is walked to is said and in the address", async () => {
+    await tab.goto(`#/waterfall/${TREE}`);
+    await waterfallOn(tab.page, TREE);
+    for (const key of ["ArrowDown", "j"]) await tab.page.keyboard.press(key);
+    expect(await selected()).toBe(named("Parent A").uri);
+    const said = tab.page.locator(".waterfall [role=status]");
+    expect(await said.textContent()).toContain("Parent A, completed");
+    await tab.page.keyboard.press("ArrowRight");
+    expect(await said.textContent()).toMatch(/^1 of \d+: .* answers/);
+    await tab.page.keyboard.press("ArrowRight");
+    expect(await said.textContent()).toMatch(/^2 of \d+: waits for agents/);
+    await tab.page.keyboard.press("z");
+    const { view, whole } = await waterfallOn(tab.page, TREE);
+    expect(view.to - view.from).toBeLessThan((whole.to - whole.from) / 2);
+    await tab.page.waitForFunction(() => location.hash.includes("from="));
+    await tab.page.reload();
+    expect((await waterfallOn(tab.page, TREE)).view.from).toBeCloseTo(view.from, -1);
+    await tab.page.keyboard.press("0");
+    await tab.page.waitForFunction(() => !location.hash.includes("from="));
+    await tab.page.keyboard.press("Enter");
+    await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent A").uri}`);
+  });
+
+  it("comes to an agent by its address, and tells time and tokens under the pointer", async () => {
+    await tab.goto(`#/waterfall/${named("Leaf A1").uri}`);
+    const { drawn, rows } = await waterfallOn(tab.page, TREE);
+    expect(rows).toHaveLength(9);
+    expect(await tab.page.locator(".waterfall [role=status]").textContent()).toContain("Leaf A1");
+    const row = drawn.find(({ uri }) => uri === named("Leaf A1").uri);
+    const bar = row?.bars.find(({ kind }) => kind === "model");
+    const box = await tab.page.locator(".waterfall canvas.picture").boundingBox();
+    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 5, (box?.y ?? 0) + (row?.y ?? 0));
+    await tab.page.locator(".picture-tip").waitFor();
+    expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*answers.*ms.*tokens/s);
+    await tab.page.mouse.click((box?.x ?? 0) + 60, (box?.y ?? 0) + (drawn[3]?.y ?? 0));
+    expect(await selected()).toBe(drawn[3]?.uri);
+  });
+
+  it("zooms and pans by mouse, and stays within what there is", async () => {
+    await tab.goto(`#/waterfall/${TREE}`);
+    const { whole } = await waterfallOn(tab.page, TREE);
+    await tab.page.getByRole("button", { name: "Closer" }).click();
+    await tab.page.getByRole("button", { name: "Closer" }).click();
+    const near = await waterfallOn(tab.page, TREE);
+    expect(near.view.to - near.view.from).toBeLessThan((whole.to - whole.from) / 2);
+    const box = (await tab.page.locator(".waterfall canvas.picture").boundingBox()) ?? { x: 0, y: 0 };
+    await tab.page.mouse.move(box.x + 800, box.y + 200);
+    await tab.page.mouse.down();
+    await tab.page.mouse.move(box.x + 2_000, box.y + 200, { steps: 3 });
+    await tab.page.mouse.up();
+    expect((await waterfallOn(tab.page, TREE)).view.from).toBe(whole.from);
+    await tab.page.getByRole("button", { name: "All of it" }).click();
+    expect((await waterfallOn(tab.page, TREE)).view).toEqual(whole);
+  });
+
+  it("shows failures with a mark of their own", async () => {
+    await tab.goto(`#/waterfall/${failing.uri}`);
+    const { drawn } = await waterfallOn(tab.page, failing.uri);
+    const failed = drawn.flatMap(({ bars, y }) => bars.filter((bar) => bar.failed).map((bar) => ({ x: bar.x + bar.width / 2, y })));
+    expect(failed.length).toBeGreaterThan(0);
+    const red = await colorOf(tab.page, "errored");
+    expect(await pixelsOf(tab.page, ".waterfall canvas.picture", failed)).toEqual(failed.map(() => red));
+  });
+
+  it("has its table, with the same agents and times", async () => {
+    await tab.goto(`#/waterfall/${TREE}`);
+    await waterfallOn(tab.page, TREE);
+    await tab.page.getByLabel("Table").check();
+    const rows = tab.page.locator("table.numbers tbody tr");
+    await rows.first().waitFor();
+    const told = await rows.evaluateAll((list) =>
+      list.map((row) => [row.getAttribute("data-uri"), Number(row.getAttribute("data-from")), Number(row.getAttribute("data-to"))]),
+    );
+    expect(told).toEqual(all(tree).map((agent) => [agent.uri, time(agent.startedAt), time(agent.endedAt)]));
+  });
+});
+
+describe("the icicle", () => {
+  const nodesOn = () =>
+    tab.page.evaluate(() => {
+      const canvas = document.querySelector(".icicle canvas.picture") as unknown as {
+        picture(): { nodes: { uri: string; from: number; to: number; total: number }[]; total: number };
+      };
+      return canvas.picture().nodes.map(({ uri, from, to, total }) => ({ uri, width: to - from, total }));
+    });
+
+  it.each([
+    ["cost", (agent: AgentTree) => agent.usage.subtree.costUsd ?? 0],
+    ["tokens", (agent: AgentTree) => tokensOf(agent)],
+    ["calls", (agent: AgentTree) => agent.usage.subtree.calls],
+  ] as const)("is as wide as the %s of everybody", async (by, of) => {
+    await tab.goto(`#/waterfall/${TREE}?as=icicle&by=${by}`);
+    await tab.page.locator(".icicle canvas.picture").waitFor();
+    await tab.page.waitForFunction(
+      (wanted) => (document.querySelector('[aria-label="What the width says"]') as HTMLSelectElement | null)?.value === wanted,
+      by,
+    );
+    const nodes = await nodesOn();
+    expect(nodes.map(({ uri }) => uri).sort()).toEqual(
+      all(tree)
+        .map(({ uri }) => uri)
+        .sort(),
+    );
+    for (const agent of all(tree)) {
+      const node = nodes.find(({ uri }) => uri === agent.uri);
+      expect(node?.total).toBeCloseTo(of(agent), 6);
+      expect(node?.width).toBeCloseTo(of(agent) / of(tree), 6);
+    }
+  });
+
+  it("is walked by keyboard, and looked at from an agent on down", async () => {
+    await tab.goto(`#/waterfall/${TREE}?as=icicle`);
+    await tab.page.locator(".icicle canvas.picture").waitFor();
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
+    expect(await selected()).toBe(named("Parent B").uri);
+    expect(await tab.page.locator(".icicle [role=status]").textContent()).toContain("Parent B, completed");
+    await tab.page.keyboard.press("z");
+    await tab.page.locator(".crumbs").waitFor();
+    expect(await tab.page.locator(".crumbs button").allTextContents()).toEqual(["Grow a tree. @@main", "Parent B"]);
+    await tab.page.keyboard.press("0");
+    await tab.page.locator(".crumbs").waitFor({ state: "detached" });
+    await tab.page.keyboard.press("i");
+    await waterfallOn(tab.page, TREE);
+  });
+});
+
+const tokensOf = ({ usage: { subtree: u } }: AgentTree) => u.inputTokens + u.outputTokens + u.cacheReadTokens + u.cacheWriteTokens;
+
+describe("the graph", () => {
+  const nodes = () => tab.page.locator(".drawing [data-uri]");
+
+  it("has every agent of the tree, and every edge", async () => {
+    await tab.goto(`#/graph/${TREE}`);
+    await nodes().nth(8).waitFor();
+    expect((await nodes().evaluateAll((list) => list.map((node) => node.getAttribute("data-uri")))).sort()).toEqual(
+      all(tree)
+        .map(({ uri }) => uri)
+        .sort(),
+    );
+    const edges = await tab.page
+      .locator("path[data-edge]")
+      .evaluateAll((list) => list.map((edge) => [edge.getAttribute("data-from"), edge.getAttribute("data-to")].join(" ")));
+    expect(edges.sort()).toEqual(
+      all(tree)
+        .filter(({ parent }) => parent !== null)
+        .map(({ uri, parent }) => `${parent} ${uri}`)
+        .sort(),
+    );
+  });
+
+  it("is walked by keyboard, and leads to the agent", async () => {
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight"]) await tab.page.keyboard.press(key);
+    expect(await selected()).toBe(named("Leaf B1").uri);
+    await tab.page.keyboard.press("ArrowLeft");
+    expect(await tab.page.locator(".drawing [aria-selected=true]").getAttribute("data-uri")).toBe(named("Parent B").uri);
+    await tab.page.keyboard.press("Enter");
+    await tab.page.waitForURL((url) => url.hash === `#/agent/${named("Parent B").uri}`);
+  });
+
+  it("tells revived agents by their edge, and draws messages as arcs", async () => {
+    const { items } = await json<{ items: AgentRecord[] }>("threads?provider=codex");
+    await tab.goto(`#/graph/${items[0]?.uri}`);
+    await tab.page.locator("path[data-arc]").waitFor({ state: "attached" });
+    expect(await tab.page.locator("path[data-arc]").getAttribute("data-arc")).toBe("3");
+    expect(await tab.page.locator("path[data-edge=revived]").count()).toBe(1);
+    expect(await tab.page.locator("path[data-edge=spawned]").count()).toBe(1);
+  });
+
+  it("is saved as SVG and as PNG, all of it", async () => {
+    await tab.goto(`#/graph/${TREE}?color=type`);
+    await nodes().nth(8).waitFor();
+    for (let i = 0; i < 5; i += 1) await tab.page.keyboard.press("+");
+    const saved = async (name: string) => {
+      const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.getByRole("button", { name }).click()]);
+      return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+    };
+    const svg = await saved("Save SVG");
+    expect(svg.name).toBe("retinue-grow-a-tree-main.svg");
+    expect(svg.bytes.toString()).toMatch(/^<svg[^>]* viewBox="0 0 /);
+    for (const { description } of tree.children) expect(svg.bytes.toString()).toContain(`>${description} · general`);
+    expect(svg.bytes.toString()).not.toContain("var(");
+    const png = await saved("Save PNG");
+    expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+    expect(png.bytes.readUInt32BE(16)).toBeGreaterThan(900);
+  });
+
+  it("has its table", async () => {
+    await tab.goto(`#/graph/${TREE}?table=1`);
+    await tab.page.locator("table.numbers tbody tr").nth(8).waitFor();
+    const row = tab.page.locator(`tr[data-uri="${named("Leaf A1").uri}"]`);
+    expect((await row.locator("td").allTextContents()).slice(2, 5)).toEqual(["spawned", "Parent A", "meta.parentAgentId"]);
+  });
+});
+
+describe("stats", () => {
+  interface Line {
+    key: string | null;
+    knownCostUsd: number;
+    failed: { knownCostUsd: number };
+  }
+
+  it("are drawn as the server tells them, as charts that are tables", async () => {
+    const { by, total } = await json<{ by: Record<string, Line[]>; total: Line }>("stats");
+    await tab.goto("#/stats");
+    for (const group of ["model", "type", "project", "template"]) {
+      const rows = tab.page.locator(`[data-chart=${group}] tbody tr`);
+      await rows.first().waitFor();
+      const drawn = await rows.evaluateAll((list) =>
+        list.map((row) => [row.getAttribute("data-key"), Number.parseFloat((row.querySelector(".bar-fill") as HTMLElement).style.width)]),
+      );
+      const lines = (by[group] ?? []).slice(0, 8);
+      const most = Math.max(...lines.map((line) => line.knownCostUsd));
+      expect(drawn).toEqual(lines.map((line) => [line.key ?? "", Number(((line.knownCostUsd / most) * 100).toFixed(2))]));
+    }
+    expect(await tab.page.locator("[data-total=failed]").textContent()).toContain(`$${total.failed.knownCostUsd.toFixed(4)}`);
+    expect(await tab.page.locator("[data-chart=durations] .box").count()).toBeGreaterThan(3);
+    expect(await tab.page.locator("[data-chart=day] .day a").count()).toBe(by.day?.length);
+  });
+
+  it("lead to the threads behind a bar, and the way there is in the address", async () => {
+    await tab.page.locator("[data-chart=type] tr[data-key=general-purpose] a").click();
+    await tab.page.locator(".behind li").first().waitFor();
+    expect(await hash()).toContain("behind=type%3Ageneral-purpose");
+    await tab.page.reload();
+    const thread = tab.page.locator(`.behind li[data-uri="${TREE}"] a`);
+    await thread.click();
+    await tab.page.waitForURL((url) => url.hash === `#/tree/${TREE}`);
+  });
+
+  it("are of the time that was asked for, and say so where there is nothing", async () => {
+    await tab.goto("#/stats?measure=tokens");
+    await tab.page.locator("[data-chart=model] tbody tr").first().waitFor();
+    await tab.page.getByLabel("Period").selectOption("1d");
+    expect(await hash()).toContain("since=1d");
+    await tab.goto("#/stats?since=2100-01-01");
+    await tab.page.getByText("Nothing was spent in this time.").waitFor();
+  });
+});

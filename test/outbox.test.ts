@@ -1,0 +1,202 @@
+/** What becomes of what is sent, with services that misbehave in every way they have, and processes that are killed. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lookIntoOutbox } from "../src/app/export/outbox.ts";
+import { flush } from "../src/app/flush.ts";
+import { keep } from "../src/app/library.ts";
+import { loadSettings } from "../src/app/settings.ts";
+import { retinue } from "./cli.ts";
+import { FIXTURES } from "./fixtures.ts";
+import { type LangSmithServer, startLangSmith } from "./langsmith-server.ts";
+import { until } from "./server.ts";
+import { storiesOf } from "./stories.ts";
+
+let server: LangSmithServer;
+let scratch: string;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  server = await startLangSmith();
+  scratch = mkdtempSync(join(tmpdir(), "retinue-outbox-"));
+  cpSync(join(FIXTURES, "claude/c3-nested-parallel/home"), join(scratch, "home"), { recursive: true });
+  env = {
+    PATH: process.env.PATH ?? "",
+    HOME: join(scratch, "home"),
+    RETINUE_HOME: join(scratch, "data"),
+    CC_LANGSMITH_API_KEY: "test-key",
+    LANGSMITH_ENDPOINT: server.url,
+  };
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+});
+
+const send = (...more: readonly string[]) => retinue(env.HOME as string, ["export", "langsmith", "latest", ...more], env);
+const outbox = async (retry = false) => lookIntoOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
+const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
+const llmRuns = () => [...server.runs.values()].filter((run) => run.run_type === "llm").length;
+/** Everything is there, whole, and once. */
+async function expectAll() {
+  expect(llmRuns()).toBe(await callsOf());
+  for (const run of server.runs.values()) {
+    expect(run.end_time).toBeDefined();
+    if (run.parent_run_id !== undefined) expect(server.runs.has(run.parent_run_id)).toBe(true);
+  }
+}
+
+describe("an export", () => {
+  it("sends everything, waits for the word that it arrived, and sends nothing twice", async () => {
+    const first = await send();
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect(first.stdout).toMatch(/items? of 2 turns in 1 thread/);
+    await expectAll();
+    const ids = new Set(server.runs.keys());
+    const requests = server.requests.length;
+    const again = await send();
+    expect([again.code, server.requests.length]).toEqual([0, requests]);
+    expect(again.stdout).toContain(" 0 of them new");
+    // Who lost all memory of it makes the same ids again: the server knows them.
+    rmSync(env.RETINUE_HOME as string, { recursive: true });
+    expect((await send()).code).toBe(0);
+    expect(new Set(server.runs.keys())).toEqual(ids);
+    expect((await outbox())[0]).toMatchObject({ waiting: 0, refused: 0 });
+  });
+
+  it.each([
+    ["503", { is: "answer", status: 503 }],
+    ["429 with retry-after", { is: "answer", status: 429, headers: { "retry-after": "1" } }],
+    ["a broken connection", { is: "cut", when: "before" }],
+    ["a connection that breaks after the body", { is: "cut", when: "after" }],
+    ["409 for all of it", { is: "answer", status: 409, body: "some of it is there" }],
+    ["413 for all of it", { is: "answer", status: 413 }],
+    ["400 for all of it", { is: "answer", status: 400, body: "something in it is bad" }],
+  ] as const)("gets over %s", async (_, fault) => {
+    server.faults.push(fault);
+    const { code, stderr } = await send();
+    expect([code, stderr]).toEqual([0, ""]);
+    await expectAll();
+    expect((await outbox())[0]).toMatchObject({ waiting: 0, refused: 0, reason: null });
+  });
+
+  it("waits as long as it is told to after 429", async () => {
+    server.faults.push({ is: "answer", status: 429, headers: { "retry-after": "3600" } });
+    const { code, stderr } = await send();
+    expect([code, stderr.includes("wait in the outbox")]).toEqual([1, true]);
+    const [state] = await outbox();
+    expect(state?.nextAt).toBeGreaterThan(Date.now() + 3_000_000);
+    expect(server.requests.length).toBe(1);
+  });
+
+  it("keeps everything while the key is refused, says why, and sends it once the key is right", async () => {
+    env.CC_LANGSMITH_API_KEY = "wrong";
+    server.faults.push(...Array.from({ length: 50 }, () => ({ is: "answer", status: 401, body: "Unauthorized", headers: { "retry-after": "600" } }) as const));
+    const { code, stderr } = await send();
+    expect([code, stderr]).toEqual([1, expect.stringContaining("401 Unauthorized")]);
+    expect((await retinue(env.HOME as string, ["outbox"], env)).stdout).toContain("401 Unauthorized");
+    server.faults.length = 0;
+    env.CC_LANGSMITH_API_KEY = "test-key";
+    const [state] = await outbox(true);
+    expect(state).toMatchObject({ waiting: 0, refused: 0 });
+    await expectAll();
+  });
+
+  it("lets one bad run stand in nobody's way, and tells which and why", async () => {
+    server.poison.add("Bash");
+    const { code, stderr } = await send();
+    expect([code, stderr.includes("refused")]).toEqual([1, true]);
+    const bad = [...((await outbox())[0]?.items ?? [])];
+    expect(bad.length).toBeGreaterThan(0);
+    for (const { what, refused } of bad) expect([what, refused]).toEqual(["post tool Bash", "422 cannot take Bash"]);
+    expect(llmRuns()).toBe(await callsOf());
+    server.poison.clear();
+    expect((await outbox(true))[0]).toMatchObject({ waiting: 0, refused: 0 });
+    await expectAll();
+  });
+
+  it("splits what is too large until it fits", async () => {
+    server.maxBytes = 8_000;
+    expect((await send()).code).toBe(0);
+    await expectAll();
+    expect(server.requests.some(({ body }) => body.length > 8_000)).toBe(true);
+  });
+
+  it("keeps what nobody takes, when there is nobody", async () => {
+    await server.close();
+    const { code, stderr } = await send();
+    expect([code, stderr]).toEqual([1, expect.stringContaining("ECONNREFUSED")]);
+    const [state] = await outbox();
+    expect(state).toMatchObject({ refused: 0, reason: expect.stringContaining("ECONNREFUSED") });
+    expect(state?.waiting).toBeGreaterThan(20);
+    server = await startLangSmith();
+    // The same variables lead to the new one.
+    env.LANGSMITH_ENDPOINT = server.url;
+    expect((await send()).code).toBe(0);
+    await expectAll();
+  }, 120_000);
+});
+
+describe("processes", () => {
+  it("at once send everything once", async () => {
+    const all = await Promise.all([send(), send(), send()]);
+    expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(all.map(() => [0, ""]));
+    await expectAll();
+    expect(server.repeated).toEqual([]);
+  });
+
+  it("that are killed at any moment lose nothing, and what they sent is not doubled", async () => {
+    const deaths = Number(process.env.RETINUE_KILLS ?? 12);
+    for (let i = 0; i < deaths; i += 1) {
+      const before = server.requests.length;
+      const child = start();
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      // At a random moment after its start, or right after a request was seen.
+      if (i % 2 === 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 600));
+      else await until(() => server.requests.length > before || child.exitCode !== null);
+      child.kill("SIGKILL");
+      await gone;
+    }
+    expect((await send()).code).toBe(0);
+    await expectAll();
+    expect((await outbox())[0]).toMatchObject({ waiting: 0, refused: 0 });
+  }, 120_000);
+
+  const start = (): ChildProcess =>
+    spawn(process.execPath, [join(import.meta.dirname, "../src/cli/main.ts"), "export", "langsmith", "latest"], { env, stdio: "ignore" });
+});
+
+describe("flushing", () => {
+  const traced = () => ({ ...env, TRACE_TO_LANGSMITH: "true" });
+  /** As if tracing had been on since before it all happened. */
+  const since = async (at: number) => {
+    const kept = await keep(env);
+    kept.outbox.open(`langsmith ${server.url} (by product)`, at);
+    kept.close();
+  };
+
+  it("sends what happened since tracing was switched on, and no history", async () => {
+    expect((await flush(traced())).map(({ waiting, isOurs }) => [waiting, isOurs])).toEqual([[0, true]]);
+    expect(server.runs.size).toBe(0);
+    rmSync(env.RETINUE_HOME as string, { recursive: true });
+    await since(0);
+    expect((await flush(traced())).map(({ waiting }) => waiting)).toEqual([0]);
+    await expectAll();
+  });
+
+  it("is nobody's work twice: of many at once one does it", async () => {
+    await since(0);
+    const hook = () => retinue(env.HOME as string, ["hook", "--flush"], traced());
+    for (const { code } of await Promise.all([hook(), hook(), hook()])) expect(code).toBe(0);
+    await until(async () => (await outbox())[0]?.waiting === 0);
+    await expectAll();
+    expect(server.repeated).toEqual([]);
+  });
+
+  it("does nothing, and makes nothing, where tracing is off", async () => {
+    expect(await flush(env)).toEqual([]);
+    expect((await retinue(env.HOME as string, ["hook", "--flush"], env)).stderr).toContain("TRACE_TO_LANGSMITH");
+  });
+});

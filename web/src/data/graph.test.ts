@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AgentSet } from "./agent-set.ts";
+import { type Graph, graph, NODE } from "./graph.ts";
+import { sampleSet } from "./sample.ts";
+
+const ROOM = { width: 1_400, height: 700 };
+const draw = (set: AgentSet, messages: Parameters<typeof graph>[2] = []) => graph(set, "main", messages, ROOM);
+
+function overlaps({ nodes }: Graph): string[] {
+  const found: string[] = [];
+  for (const [i, a] of nodes.entries())
+    for (const b of nodes.slice(i + 1)) if (Math.abs(a.x - b.x) < NODE.width && Math.abs(a.y - b.y) < NODE.height - 1e-6) found.push(`${a.uri} ${b.uri}`);
+  return found;
+}
+
+/** Parents are chosen among those before. */
+const forest = fc.array(fc.nat(), { maxLength: 80 }).map((parents) => {
+  const tree: Record<string, string[]> = {};
+  for (const [i, choice] of parents.entries()) {
+    const parent = i === 0 ? "main" : choice % 3 === 0 ? "main" : `n${choice % i}`;
+    tree[parent] = [...(tree[parent] ?? []), `n${i}`];
+  }
+  return sampleSet(tree, "main");
+});
+
+describe("the graph of a thread", () => {
+  it("has every agent once, no two over each other, children to the right of their parents", () => {
+    fc.assert(
+      fc.property(forest, (set) => {
+        const drawn = draw(set);
+        expect(drawn.nodes.map(({ uri }) => uri).toSorted()).toEqual([...set.uris()].toSorted());
+        expect(overlaps(drawn)).toEqual([]);
+        const at = new Map(drawn.nodes.map((node) => [node.uri, node]));
+        for (const { from, to } of drawn.edges) expect(at.get(to)?.x).toBeGreaterThan(at.get(from)?.x ?? Number.NaN);
+        expect(drawn.edges).toHaveLength(drawn.nodes.length - 1);
+        for (const { x, y } of drawn.nodes) {
+          expect(x).toBeGreaterThanOrEqual(0);
+          expect(y - NODE.height / 2).toBeGreaterThanOrEqual(0);
+          expect(x + NODE.width).toBeLessThanOrEqual(drawn.width);
+          expect(y + NODE.height / 2).toBeLessThanOrEqual(drawn.height + 1e-6);
+        }
+      }),
+    );
+  });
+
+  it("can be read with three hundred agents on one screen", () => {
+    const tree: Record<string, string[]> = { main: Array.from({ length: 15 }, (_, i) => `p${i}`) };
+    for (const parent of tree.main ?? []) tree[parent] = Array.from({ length: 19 }, (_, i) => `${parent}.${i}`);
+    const { width, height, nodes } = draw(sampleSet(tree, "main"));
+    expect(nodes).toHaveLength(301);
+    // Letters of twelve pixels are still seven high.
+    expect(Math.min(ROOM.width / width, ROOM.height / height) * 12).toBeGreaterThan(7);
+  });
+
+  it("frames many that came the same way, with one line to all of them", () => {
+    const leaves = Array.from({ length: 9 }, (_, i) => `leaf${i}`);
+    const set = sampleSet({ main: [...leaves, "fork", "parent"], parent: ["child"] }, "main", (uri) => (uri === "fork" ? { kind: "fork" } : {}));
+    const { blocks, edges } = draw(set);
+    expect(blocks.map(({ from, kind, agents }) => [from, kind, agents])).toEqual([["main", "spawned", 9]]);
+    expect(edges.filter(({ path }) => path !== null).map(({ to, kind }) => [to, kind])).toEqual([
+      ["fork", "forked"],
+      ["parent", "spawned"],
+      ["child", "spawned"],
+    ]);
+  });
+
+  it("tells kinds of edges apart, and draws messages as arcs", () => {
+    const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) => (uri === "c" ? { kind: "external" } : {}));
+    const say = (from: string, to: string, revives = false) => ({ from, to, at: 0, revives });
+    const { edges, arcs } = draw(set, [say("main", "b", true), say("a", "b"), say("a", "b"), say("a", "nobody")]);
+    expect(edges.map(({ to, kind }) => [to, kind])).toEqual([
+      ["a", "spawned"],
+      ["b", "revived"],
+      ["c", "external"],
+    ]);
+    expect(arcs.map(({ from, to, messages }) => [from, to, messages])).toEqual([
+      ["main", "b", 1],
+      ["a", "b", 2],
+    ]);
+  });
+
+  it("of a single agent, and of one long line of agents, is drawn", () => {
+    expect(draw(sampleSet({}, "main")).nodes).toHaveLength(1);
+    const tree = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [i === 0 ? "main" : `n${i}`, [`n${i + 1}`]]));
+    expect(draw(sampleSet(tree, "main")).nodes).toHaveLength(3_001);
+  });
+});

@@ -1,0 +1,115 @@
+import type { AgentSet } from "./agent-set.ts";
+import { busyMs, type SpanSet } from "./span-set.ts";
+import { type AgentRecord, totalTokens } from "./types.ts";
+import { shortName } from "./waterfall.ts";
+
+export const MEASURES = ["time", "cost", "tokens", "calls"] as const;
+export type Measure = (typeof MEASURES)[number];
+
+/** One agent: as wide as what it and everybody below it took, with everybody below it underneath. */
+export interface IcicleNode {
+  readonly uri: string;
+  readonly name: string;
+  readonly record: AgentRecord;
+  readonly depth: number;
+  /** Parts of the whole, from 0 to 1. */
+  readonly from: number;
+  readonly to: number;
+  /** Null where it is not known: then it takes no room of its own. */
+  readonly own: number | null;
+  readonly total: number;
+}
+
+export interface Icicle {
+  readonly nodes: readonly IcicleNode[];
+  readonly total: number;
+  readonly levels: number;
+  /** Agents whose own part is not known, such as the cost of a model without a price. */
+  readonly unknown: number;
+}
+
+/** What an agent took itself. Time is the time it worked; waiting for others is theirs. */
+export function ownOf(record: AgentRecord, measure: Measure, spans: SpanSet, now: number): number | null {
+  const { own, internal } = record.usage;
+  switch (measure) {
+    case "time":
+      return busyMs(spans.of(record.uri).spans, now);
+    case "cost":
+      return own.costUsd === null ? null : own.costUsd + (internal?.costUsd ?? 0);
+    case "tokens":
+      return totalTokens(own) + (internal === null ? 0 : totalTokens(internal));
+    case "calls":
+      return own.calls + (internal?.calls ?? 0);
+  }
+}
+
+export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) => number | null): Icicle {
+  const uris = set.subtree(root);
+  const owns = new Map(uris.map((uri) => [uri, own(set.get(uri) as AgentRecord)]));
+  const totals = new Map<string, number>();
+  for (const uri of uris.toReversed()) {
+    const below = set.childrenOf(uri).reduce((sum, child) => sum + (totals.get(child) ?? 0), 0);
+    totals.set(uri, below + (owns.get(uri) ?? 0));
+  }
+  const whole = totals.get(root) ?? 0;
+  const places = new Map([[root, { from: 0, depth: 0 }]]);
+  const nodes: IcicleNode[] = [];
+  for (const uri of uris) {
+    const { from, depth } = places.get(uri) ?? { from: 0, depth: 0 };
+    const total = totals.get(uri) ?? 0;
+    const record = set.get(uri) as AgentRecord;
+    const part = (amount: number) => (whole === 0 ? 0 : amount / whole);
+    // Nothing was taken by anybody: the root is all there is to see.
+    nodes.push({
+      uri,
+      name: shortName(record),
+      record,
+      depth,
+      from,
+      to: whole === 0 && uri === root ? 1 : from + part(total),
+      own: owns.get(uri) ?? null,
+      total,
+    });
+    // Children first, what the agent took itself behind them.
+    let at = from;
+    for (const child of set.childrenOf(uri)) {
+      places.set(child, { from: at, depth: depth + 1 });
+      at += part(totals.get(child) ?? 0);
+    }
+  }
+  return {
+    nodes,
+    total: whole,
+    levels: nodes.reduce((most, { depth }) => Math.max(most, depth + 1), 0),
+    unknown: [...owns.values()].filter((value) => value === null).length,
+  };
+}
+
+/** A rectangle to draw. Neighbours that are smaller than a pixel are one, which stands for several agents. */
+export interface IcicleBox {
+  readonly node: IcicleNode;
+  readonly x: number;
+  readonly width: number;
+  readonly agents: number;
+}
+
+/** The part of the picture between two points, in pixels; what lies outside is left out. */
+export function boxesOf({ nodes }: Icicle, view: { readonly from: number; readonly to: number }, width: number, fromDepth: number): IcicleBox[] {
+  const scale = width / (view.to - view.from);
+  const boxes: IcicleBox[] = [];
+  const last = new Map<number, number>();
+  for (const node of nodes) {
+    if (node.depth < fromDepth || node.to < view.from || node.from > view.to) continue;
+    const x = (Math.max(node.from, view.from) - view.from) * scale;
+    const wide = (Math.min(node.to, view.to) - Math.max(node.from, view.from)) * scale;
+    const index = last.get(node.depth);
+    const before = index === undefined ? undefined : boxes[index];
+    if (before !== undefined && index !== undefined && wide < 1 && before.agents > 0 && before.width <= 2 && x - (before.x + before.width) < 1) {
+      boxes[index] = { ...before, width: Math.max(before.width, x + wide - before.x), agents: before.agents + 1 };
+      continue;
+    }
+    last.set(node.depth, boxes.length);
+    boxes.push({ node, x, width: Math.max(1, wide), agents: 1 });
+  }
+  return boxes;
+}

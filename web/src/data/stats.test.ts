@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { dayColumns, durationBoxes, type StatsLine, statsBars, valueInWords } from "./stats.ts";
+
+const usage = (costUsd: number | null, outputTokens = 0) => ({
+  calls: 1,
+  inputTokens: 0,
+  outputTokens,
+  reasoningTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  costUsd,
+});
+const part = (cost: number) => ({ agents: 1, durationMs: 1_000, usage: usage(cost), knownCostUsd: cost });
+const line = (key: string | null, cost: number, more: Partial<StatsLine> = {}): StatsLine => ({
+  key,
+  ...part(cost),
+  byStatus: {},
+  failed: part(0),
+  delegated: part(0),
+  durations: null,
+  threads: 1,
+  ...more,
+});
+
+describe("bars of what was spent", () => {
+  it("are as long as their part of the longest, with what failed in them", () => {
+    const bars = statsBars([line("a", 1), line("b", 4, { failed: part(2) })], "cost");
+    expect(bars.map(({ line: { key }, part: long, failed }) => [key, long, failed])).toEqual([
+      ["b", 1, 0.5],
+      ["a", 0.25, 0],
+    ]);
+  });
+  it("have no length where nothing was spent", () => {
+    expect(statsBars([line("a", 0)], "cost").map((bar) => bar.part)).toEqual([0]);
+  });
+  it("say at least how much it was where a price is missing", () => {
+    const words = (costUsd: number | null, knownCostUsd: number) => valueInWords({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
+    expect([words(1.5, 1.5), words(null, 0.5), words(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
+  });
+});
+
+describe("days", () => {
+  it("are all there, also those on which nothing happened", () => {
+    const columns = dayColumns([line("2026-02-27", 1), line("2026-03-02", 2), line(null, 5)], "cost");
+    expect(columns.map(({ day, bar }) => [day, bar?.part ?? null])).toEqual([
+      ["2026-02-27", 0.2],
+      ["2026-02-28", null],
+      ["2026-03-01", null],
+      ["2026-03-02", 0.4],
+    ]);
+  });
+  it("are the newest where there are very many, and none where there is none", () => {
+    expect(dayColumns([line("2020-01-01", 1), line("2026-03-02", 2)], "cost")).toHaveLength(120);
+    expect(dayColumns([], "cost")).toEqual([]);
+  });
+});
+
+describe("how long tasks take", () => {
+  it("is told on one scale for all kinds of them", () => {
+    const of = (least: number, most: number) => ({ least, quarter: least, median: least, threeQuarters: most, most });
+    const { boxes, ticks } = durationBoxes([
+      line("short", 1, { durations: of(100, 1_000) }),
+      line("long", 1, { agents: 5, durations: of(1_000, 10_000) }),
+      line("none", 1),
+    ]);
+    expect(boxes.map((box) => [box.line.key, box.least.toFixed(2), box.most.toFixed(2)])).toEqual([
+      ["long", "0.50", "1.00"],
+      ["short", "0.00", "0.50"],
+    ]);
+    expect(ticks.map(({ ms }) => ms)).toEqual([100, 1_000, 10_000]);
+  });
+  it("is told of a single one, and of nobody", () => {
+    const one = { least: 50, quarter: 50, median: 50, threeQuarters: 50, most: 50 };
+    expect(durationBoxes([line("x", 1, { durations: one })]).boxes[0]?.median).toBe(0.5);
+    expect(durationBoxes([])).toEqual({ boxes: [], ticks: [] });
+  });
+});

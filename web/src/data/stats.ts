@@ -1,0 +1,112 @@
+import type { Group, StatsLine, StatsPart } from "../../../src/core/stats.ts";
+import { count, dollars, duration, exact } from "./format.ts";
+import { type AgentRecord, totalTokens } from "./types.ts";
+
+export type { Durations, Group, StatsLine } from "../../../src/core/stats.ts";
+
+/** `GET /api/stats` */
+export interface StatsAnswer {
+  readonly total: StatsLine;
+  readonly by: Readonly<Record<Group, readonly StatsLine[]>>;
+}
+
+/** `GET /api/stats/threads`: a thread behind a line; its record, unless it is gone. */
+export interface ThreadBehind extends StatsLine {
+  readonly key: string;
+  readonly record: AgentRecord | null;
+}
+
+export const STATS_MEASURES = ["cost", "tokens", "time", "agents"] as const;
+export type StatsMeasure = (typeof STATS_MEASURES)[number];
+
+export function amountOf(part: StatsPart, measure: StatsMeasure): number {
+  switch (measure) {
+    case "cost":
+      return part.knownCostUsd;
+    case "tokens":
+      return totalTokens(part.usage);
+    case "time":
+      return part.durationMs;
+    case "agents":
+      return part.agents;
+  }
+}
+
+/** A sum with a price missing is at least what is known. */
+export function valueInWords(part: StatsPart, measure: StatsMeasure): string {
+  if (measure === "cost")
+    return `${part.usage.costUsd === null && part.knownCostUsd > 0 ? "≥ " : ""}${dollars(part.usage.costUsd ?? (part.knownCostUsd || null))}`;
+  return { tokens: count, time: duration, agents: exact }[measure](amountOf(part, measure));
+}
+
+/** One bar of a chart: how long it is, and how much of it went to agents that failed, as parts of the longest. */
+export interface StatsBar {
+  readonly line: StatsLine;
+  readonly part: number;
+  readonly failed: number;
+}
+
+/** The largest first; days in their order. */
+export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, inOrder = false): StatsBar[] {
+  const most = lines.reduce((max, line) => Math.max(max, amountOf(line, measure)), 0);
+  const part = (value: number) => (most === 0 ? 0 : value / most);
+  const bars = lines.map((line) => ({ line, part: part(amountOf(line, measure)), failed: part(amountOf(line.failed, measure)) }));
+  return inOrder ? bars : bars.sort((a, b) => b.part - a.part);
+}
+
+/** One column of the chart of days; null for a day on which nothing was spent. */
+export interface DayColumn {
+  readonly day: string;
+  readonly bar: StatsBar | null;
+}
+
+const DAY_MS = 86_400_000;
+const MOST_DAYS = 120;
+
+/** Every day from the first to the last, at most the last hundred and twenty: a gap is seen as a gap. */
+export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): DayColumn[] {
+  const bars = new Map(statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])));
+  const days = [...bars.keys()].sort();
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const to = Date.parse(last);
+  const from = Math.max(Date.parse(first), to - (MOST_DAYS - 1) * DAY_MS);
+  return Array.from({ length: Math.round((to - from) / DAY_MS) + 1 }, (_, i) => {
+    const day = new Date(from + i * DAY_MS).toISOString().slice(0, 10);
+    return { day, bar: bars.get(day) ?? null };
+  });
+}
+
+/** A box and its whiskers, as parts of the width. Logarithmic: some tasks take a second, others an hour. */
+export interface DurationBox {
+  readonly line: StatsLine;
+  readonly least: number;
+  readonly quarter: number;
+  readonly median: number;
+  readonly threeQuarters: number;
+  readonly most: number;
+}
+
+const LEAST_MS = 10;
+
+/** Kinds of tasks by how often they were done, with one scale for all; and round times on that scale. */
+export function durationBoxes(lines: readonly StatsLine[]): {
+  readonly boxes: readonly DurationBox[];
+  readonly ticks: readonly { readonly at: number; readonly ms: number }[];
+} {
+  const known = lines.filter((line) => line.durations !== null && line.durations.most > 0);
+  const log = (ms: number) => Math.log(Math.max(LEAST_MS, ms));
+  const low = known.reduce((least, { durations }) => Math.min(least, log(durations?.least ?? 0)), Number.POSITIVE_INFINITY);
+  const high = known.reduce((most, { durations }) => Math.max(most, log(durations?.most ?? 0)), Number.NEGATIVE_INFINITY);
+  const at = (ms: number) => (high === low ? 0.5 : (log(ms) - low) / (high - low));
+  const boxes = known
+    .toSorted((a, b) => b.agents - a.agents || b.knownCostUsd - a.knownCostUsd)
+    .map((line): DurationBox => {
+      const { least = 0, quarter = 0, median = 0, threeQuarters = 0, most = 0 } = line.durations ?? {};
+      return { line, least: at(least), quarter: at(quarter), median: at(median), threeQuarters: at(threeQuarters), most: at(most) };
+    });
+  const ticks = ROUND_MS.filter((ms) => log(ms) >= low && log(ms) <= high).map((ms) => ({ at: at(ms), ms }));
+  return { boxes, ticks };
+}
+
+const ROUND_MS = [100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000];

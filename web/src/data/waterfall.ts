@@ -1,0 +1,186 @@
+import { type CriticalPart, criticalPath, type Life, lifeOf } from "../../../src/core/critical-path.ts";
+import type { AgentSet } from "./agent-set.ts";
+import { firstReaching, type Span, type SpanList, type SpanSet } from "./span-set.ts";
+import { oneLine } from "./text.ts";
+import { nameOf, treeRows } from "./tree-rows.ts";
+import type { AgentRecord } from "./types.ts";
+
+export type { CriticalPart } from "../../../src/core/critical-path.ts";
+export { sharesOf } from "../../../src/core/critical-path.ts";
+
+/** One agent, one line of the picture. */
+export interface WaterfallRow {
+  readonly uri: string;
+  readonly depth: number;
+  readonly name: string;
+  readonly record: AgentRecord;
+  /** Undefined for one that never began. */
+  readonly life: Life | undefined;
+  readonly list: SpanList;
+}
+
+export interface Waterfall {
+  readonly rows: readonly WaterfallRow[];
+  readonly indexOf: ReadonlyMap<string, number>;
+  readonly path: readonly CriticalPart[];
+  /** Epoch milliseconds of the first and the last of everything. */
+  readonly from: number;
+  readonly to: number;
+  readonly isLive: boolean;
+}
+
+/** The picture of a thread as it stands now, in the order of the tree. */
+export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: number): Waterfall {
+  const rows = treeRows(set, root, () => false, null, now).map(({ uri, depth }): WaterfallRow => {
+    const record = set.get(uri) as AgentRecord;
+    const list = spans.of(uri);
+    return { uri, depth, name: shortName(record), record, list, life: lifeOf(record, list.spans, now) };
+  });
+  const indexOf = new Map(rows.map((row, index) => [row.uri, index]));
+  const lives = rows.flatMap(({ life }) => life ?? []);
+  const from = lives.reduce((least, life) => Math.min(least, life.from), Number.POSITIVE_INFINITY);
+  const to = lives.reduce((most, life) => Math.max(most, life.to), Number.NEGATIVE_INFINITY);
+  const path = criticalPath(root, (uri) => rows[indexOf.get(uri) ?? -1]?.life);
+  const isLive = rows.some(({ record }) => record.status === "running");
+  return lives.length === 0 ? { rows, indexOf, path, from: now, to: now + 1, isLive } : { rows, indexOf, path, from, to: Math.max(to, from + 1), isLive };
+}
+
+const NAMES = new WeakMap<AgentRecord, string>();
+/** More is never seen in a picture, and to lay out a whole prompt takes long. */
+const MAX_NAME = 80;
+
+/** What a picture calls an agent: worked out once for each record, since pictures are drawn many times a second. */
+export function shortName(record: AgentRecord): string {
+  const known = NAMES.get(record) ?? oneLine(nameOf(record), MAX_NAME);
+  NAMES.set(record, known);
+  return known;
+}
+
+// --- what of it is looked at
+
+export interface View {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Nothing is shorter than this, and nobody looks closer. */
+const CLOSEST_MS = 5;
+
+/** Closer by a factor around a moment, which stays where it is. */
+export function zoomed(view: View, whole: View, factor: number, around: number): View {
+  const size = Math.min(whole.to - whole.from, Math.max(CLOSEST_MS, (view.to - view.from) / factor));
+  const part = (around - view.from) / (view.to - view.from);
+  return within({ from: around - part * size, to: around - part * size + size }, whole);
+}
+
+export const panned = (view: View, whole: View, ms: number): View => within({ from: view.from + ms, to: view.to + ms }, whole);
+
+/** Moved back where it looks beyond the ends. */
+function within({ from, to }: View, whole: View): View {
+  const size = Math.min(to - from, whole.to - whole.from);
+  const start = Math.max(whole.from, Math.min(from, whole.to - size));
+  return { from: start, to: start + size };
+}
+
+export const isWhole = (view: View, whole: View) => view.from <= whole.from && view.to >= whole.to;
+
+/** An agent's life with some air around it. */
+export function around(life: View, whole: View): View {
+  const air = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
+  return within({ from: life.from - air, to: life.to + air }, whole);
+}
+
+// --- bars
+
+/** A stretch of the picture. Where spans are smaller than a pixel, one bar stands for several. */
+export interface Bar {
+  readonly kind: Span["kind"];
+  readonly failed: boolean;
+  readonly x: number;
+  readonly width: number;
+  /** How many spans it stands for. */
+  readonly spans: number;
+}
+
+const LANES = ["wait", "model", "tool"] as const;
+const LEAST_PX = 1;
+
+/**
+ * The bars of one row, in pixels: only what is in view, and of each kind at most one for every pixel.
+ * Work follows the spans in view, what is drawn follows the width of the picture.
+ */
+export function barsOf(list: SpanList, view: View, width: number, now: number): Bar[] {
+  const scale = width / (view.to - view.from);
+  const open: Partial<Record<Span["kind"], Bar>> = {};
+  const bars: Record<Span["kind"], Bar[]> = { wait: [], model: [], tool: [] };
+  for (let i = firstReaching(list, view.from); i < list.spans.length; i += 1) {
+    const { kind, from, to, end } = list.spans[i] as Span;
+    if (from > view.to) break;
+    if ((to ?? now) < view.from) continue;
+    const x = Math.max(-1, (from - view.from) * scale);
+    const right = Math.min(width + 1, ((to ?? Math.max(now, from)) - view.from) * scale);
+    const bar = { kind, failed: end === "failed" && kind === "tool", x, width: Math.max(LEAST_PX, right - x), spans: 1 };
+    const before = open[kind];
+    open[kind] = before !== undefined && isTogether(before, bar) ? together(before, bar) : bar;
+    if (before !== undefined && open[kind] === bar) bars[kind].push(before);
+  }
+  return LANES.flatMap((kind) => (open[kind] === undefined ? bars[kind] : [...bars[kind], open[kind]]));
+}
+
+/** At once, or too close to be told apart. A failure does not colour a long stretch that it is no part of. */
+function isTogether(a: Bar, b: Bar): boolean {
+  const gap = b.x - (a.x + a.width);
+  const [aIsTiny, bIsTiny] = [a.width <= 2 * LEAST_PX, b.width <= 2 * LEAST_PX];
+  return gap < LEAST_PX && (a.failed === b.failed ? gap < -LEAST_PX || aIsTiny || bIsTiny : aIsTiny && bIsTiny);
+}
+
+function together(a: Bar, b: Bar): Bar {
+  const right = Math.max(a.x + a.width, b.x + b.width);
+  return { kind: a.kind, failed: a.failed || b.failed, x: a.x, width: right - a.x, spans: a.spans + b.spans };
+}
+
+/** What is at a moment of a row: the innermost, which is the one that began last. */
+export function spanAt(list: SpanList, at: number, slackMs: number, now: number): number {
+  let found = -1;
+  for (let i = firstReaching(list, at - slackMs); i < list.spans.length; i += 1) {
+    const { from, to, kind } = list.spans[i] as Span;
+    if (from > at + slackMs) break;
+    if ((to ?? now) + slackMs < at) continue;
+    if (found < 0 || kind !== "wait" || list.spans[found]?.kind === "wait") found = i;
+  }
+  return found;
+}
+
+// --- who worked at once
+
+/** For each column of pixels how many agents were at work: the most at any moment of it. */
+export function crowd(rows: readonly WaterfallRow[], whole: View, columns: number): Uint16Array {
+  const changes = rows
+    .flatMap(({ life }) => (life === undefined ? [] : [[life.from, 1] as const, [life.to, -1] as const]))
+    .sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const most = new Uint16Array(columns);
+  const column = (at: number) => Math.max(0, Math.min(columns - 1, Math.floor(((at - whole.from) / (whole.to - whole.from)) * columns)));
+  let [count, since] = [0, 0];
+  for (const [at, change] of changes) {
+    const until = column(at);
+    for (let i = since; i <= until; i += 1) most[i] = Math.max(most[i] ?? 0, count);
+    count += change;
+    most[until] = Math.max(most[until] ?? 0, count);
+    since = until;
+  }
+  return most;
+}
+
+// --- the axis
+
+const STEPS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
+
+/** Round times since the beginning, at least so many pixels apart. */
+export function ticks(view: View, origin: number, width: number, apart: number): readonly { readonly at: number; readonly since: number }[] {
+  const least = ((view.to - view.from) / width) * apart;
+  const step = STEPS_MS.find((ms) => ms >= least) ?? Math.ceil(least / 864e5) * 864e5;
+  const first = Math.ceil((view.from - origin) / step) * step;
+  const found: { at: number; since: number }[] = [];
+  for (let since = first; origin + since <= view.to; since += step) found.push({ at: origin + since, since });
+  return found;
+}

@@ -1,0 +1,110 @@
+import "../styles/pictures.css";
+import { createEffect, createMemo, createSignal, Show } from "solid-js";
+import { graph } from "../data/graph.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { useMessages } from "../state/messages.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { useThread } from "../state/thread.ts";
+import { tell } from "../state/toast.ts";
+import { EdgeTable } from "../view/edge-table.tsx";
+import { Failure } from "../view/failure.tsx";
+import { GraphLegend, GraphView, type Tint } from "../view/graph.tsx";
+import { saveDrawing } from "../view/save-drawing.ts";
+import { ThreadHead } from "../view/thread-head.tsx";
+
+export default function GraphPage(props: { uri: string }) {
+  useClock();
+  const thread = useThread(() => props.uri);
+  const messages = useMessages(thread);
+  const [room, setRoom] = createSignal({ width: 1200, height: 700 });
+  let drawing: SVGSVGElement | undefined;
+  const tint = (): Tint => (route().params.color === "type" ? "type" : "status");
+  const hasTable = () => route().params.table === "1";
+  const selected = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
+  const select = (uri: string) => setParams({ sel: uri });
+  // Drawn anew where agents come, go or move; how they stand is followed one by one.
+  const picture = createMemo(() => {
+    thread.shape();
+    const root = thread.root();
+    return root === null ? null : graph(thread.set, root, messages(), room());
+  });
+  const records = createMemo(() => {
+    thread.pulse();
+    return picture()?.nodes.map(({ uri, record }) => thread.set.get(uri) ?? record) ?? [];
+  });
+  const save = (as: "svg" | "png") => {
+    const root = thread.set.get(thread.root() ?? "");
+    const shown = picture();
+    if (drawing === undefined || shown === null || root === undefined) return;
+    saveDrawing(drawing, shown, as, nameOf(root)).then(
+      (name) => tell(`Saved ${name}`),
+      (error: Error) => tell(error.message, { isError: true }),
+    );
+  };
+  useKeys({
+    t: () => setParams({ table: hasTable() ? null : "1" }),
+    u: () => go("tree", thread.root()),
+    l: () => go("log", thread.root()),
+  });
+  createEffect(() => {
+    thread.pulse();
+    const root = thread.set.get(thread.root() ?? "");
+    document.title = root === undefined ? "retinue" : `${root.title ?? nameOf(root)} · graph · retinue`;
+  });
+  return (
+    <div class="page pictures">
+      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+        <ThreadHead thread={thread} />
+        <div class="tree-tools">
+          <label>
+            <span class="muted">Colour</span>
+            <select aria-label="What the colours say" onChange={(event) => setParams({ color: event.currentTarget.value === "type" ? "type" : null })}>
+              <option value="status" selected={tint() === "status"}>
+                Status
+              </option>
+              <option value="type" selected={tint() === "type"}>
+                Type
+              </option>
+            </select>
+          </label>
+          <GraphLegend records={records()} tint={tint()} messages={messages().length} />
+          <span class="spring" />
+          <label class="check">
+            <input type="checkbox" checked={hasTable()} onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })} />
+            Table
+          </label>
+          <button type="button" class="quiet" onClick={() => save("svg")} disabled={hasTable()}>
+            Save SVG
+          </button>
+          <button type="button" class="quiet" onClick={() => save("png")} disabled={hasTable()}>
+            Save PNG
+          </button>
+        </div>
+        <Show when={picture()}>
+          {(shown) => (
+            <Show
+              when={hasTable()}
+              fallback={
+                <GraphView
+                  picture={shown()}
+                  agent={(uri) => thread.agent(uri)}
+                  tint={tint()}
+                  selected={selected()}
+                  onSelect={select}
+                  onRoom={setRoom}
+                  ref={(element) => {
+                    drawing = element;
+                  }}
+                />
+              }
+            >
+              <EdgeTable picture={shown()} agent={(uri) => thread.agent(uri)} messages={messages()} selected={selected()} />
+            </Show>
+          )}
+        </Show>
+      </Show>
+    </div>
+  );
+}

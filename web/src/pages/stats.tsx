@@ -1,0 +1,168 @@
+import "../styles/pictures.css";
+import "../styles/stats.css";
+import { createMemo, createResource, For, lazy, Show, Suspense } from "solid-js";
+import type { ApiError } from "../data/api.ts";
+import { ago, count, dollars, exact, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueInWords } from "../data/stats.ts";
+import { oneLine } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { totalTokens } from "../data/types.ts";
+import { now, useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { route, setParams } from "../state/navigation.ts";
+import { api, productOf } from "../state/server.ts";
+import { useStats } from "../state/stats.ts";
+import { Failure } from "../view/failure.tsx";
+import { BarTable, DayChart, DurationChart, MEASURE_WORDS } from "../view/stats-charts.tsx";
+
+const Overlay = lazy(async () => ({ default: (await import("../view/overlay.tsx")).Overlay }));
+
+const PERIODS = [
+  ["", "All time"],
+  ["1d", "Today and yesterday"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["90d", "90 days"],
+] as const;
+const CHARTS: readonly (readonly [Group, string])[] = [
+  ["model", "By model"],
+  ["type", "By type of agent"],
+  ["project", "By project"],
+  ["provider", "By product"],
+  ["template", "By task template"],
+  ["status", "By outcome"],
+];
+
+/** What all agents together took, and what for. */
+export default function Stats() {
+  useClock();
+  document.title = "Stats · retinue";
+  const since = () => route().params.since;
+  const measure = (): StatsMeasure => STATS_MEASURES.find((one) => one === route().params.measure) ?? "cost";
+  const { stats, error, reload } = useStats(since);
+  useKeys({ r: reload, Escape: () => setParams({ behind: null }) });
+  return (
+    <div class="page scroll stats">
+      <div class="page-head">
+        <h1>Stats</h1>
+        <span class="filters">
+          <select aria-label="Period" onChange={(event) => setParams({ since: event.currentTarget.value || null })}>
+            <For each={PERIODS}>
+              {([value, words]) => (
+                <option value={value} selected={(since() ?? "") === value}>
+                  {words}
+                </option>
+              )}
+            </For>
+          </select>
+          <fieldset class="switch">
+            <legend class="sr">What bars measure</legend>
+            <For each={STATS_MEASURES}>
+              {(one) => (
+                <button type="button" aria-pressed={measure() === one} onClick={() => setParams({ measure: one === "cost" ? null : one })}>
+                  {MEASURE_WORDS[one]}
+                </button>
+              )}
+            </For>
+          </fieldset>
+        </span>
+      </div>
+      <Show when={error()}>{(failure) => <Failure error={failure()} onRetry={reload} />}</Show>
+      <Show when={stats()}>
+        {(found) => (
+          <Show when={found().total.agents > 0} fallback={<p class="muted">Nothing was spent in this time.</p>}>
+            <InShort total={found().total} measure={measure()} />
+            <div class="charts">
+              <DayChart lines={found().by.day} measure={measure()} />
+              <For each={CHARTS}>{([by, title]) => <BarTable title={title} by={by} lines={found().by[by]} measure={measure()} />}</For>
+              <DurationChart lines={found().by.template} />
+            </div>
+          </Show>
+        )}
+      </Show>
+      <Show when={route().params.behind}>{(behind) => <Behind behind={behind()} measure={measure()} since={since()} />}</Show>
+    </div>
+  );
+}
+
+function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
+  const part = (some: StatsLine["failed"]) => {
+    const whole = amountOf(props.total, props.measure);
+    return whole === 0 ? 0 : amountOf(some, props.measure) / whole;
+  };
+  const own = () => 1 - part(props.total.delegated);
+  return (
+    <dl class="in-short">
+      <div>
+        <dt>Cost</dt>
+        <dd data-total="cost">{valueInWords(props.total, "cost")}</dd>
+      </div>
+      <div>
+        <dt>Tokens</dt>
+        <dd data-total="tokens">{count(totalTokens(props.total.usage))}</dd>
+      </div>
+      <div>
+        <dt>{plural(props.total.threads, "thread")}</dt>
+        <dd data-total="agents">{plural(props.total.agents, "agent")}</dd>
+      </div>
+      <div class="split" title="What the threads did themselves, and what they had others do">
+        <dt>
+          Own {Math.round(own() * 100)} % · delegated {Math.round(part(props.total.delegated) * 100)} %
+        </dt>
+        <dd>
+          <span class="split-bar" role="img" aria-label={`${valueInWords(props.total.delegated, props.measure)} of it delegated`}>
+            <span class="own" ref={(element) => createMemo(() => element.style.setProperty("width", `${own() * 100}%`))} />
+          </span>
+          <span class="muted">{valueInWords(props.total.delegated, props.measure)} delegated</span>
+        </dd>
+      </div>
+      <div class="split" title="Of agents whose result was an error">
+        <dt>Spent on agents that failed</dt>
+        <dd data-total="failed">
+          {valueInWords(props.total.failed, props.measure)}{" "}
+          <span class="muted">
+            {(part(props.total.failed) * 100).toFixed(1)} %, {plural(props.total.failed.agents, "agent")}
+          </span>
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** The threads behind a bar. */
+function Behind(props: { behind: string; measure: StatsMeasure; since: string | undefined }) {
+  const asked = createMemo(() => {
+    const at = props.behind.indexOf(":");
+    return { by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group, key: at < 0 ? null : props.behind.slice(at + 1), since: props.since };
+  });
+  const [threads] = createResource(asked, ({ by, key, since }) => api.threadsBehind(by, key, since));
+  return (
+    <Suspense>
+      <Overlay label="Threads behind this bar" class="drawer" onClose={() => setParams({ behind: null })}>
+        <h2>
+          {asked().by}: {asked().key === null ? "(unknown)" : oneLine(asked().key ?? "", 160)}
+        </h2>
+        <Show when={threads.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Show>
+        <Show when={threads.state === "ready" && threads()?.items.length === 0}>
+          <p class="muted">No thread is behind it in this time.</p>
+        </Show>
+        <ul class="behind">
+          <For each={threads.state === "ready" ? threads()?.items : []}>
+            {(thread) => (
+              <li data-uri={thread.key}>
+                <a href={formatRoute({ page: "tree", uri: thread.key })} dir="auto">
+                  {thread.record === null ? thread.key : oneLine(thread.record.title ?? nameOf(thread.record), 120)}
+                </a>
+                <span class="muted">
+                  {thread.record === null ? "" : `${productOf(thread.record.provider)} · ${ago(thread.record.lastActivityAt, now())} · `}
+                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens · {dollars(thread.usage.costUsd)}
+                </span>
+              </li>
+            )}
+          </For>
+        </ul>
+      </Overlay>
+    </Suspense>
+  );
+}

@@ -1,0 +1,173 @@
+import "../styles/pictures.css";
+import { createEffect, createMemo, createSignal, For, onCleanup, Show } from "solid-js";
+import { icicle, MEASURES, type Measure, ownOf } from "../data/icicle.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { sharesOf, waterfall } from "../data/waterfall.ts";
+import { useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { useSpans } from "../state/spans.ts";
+import { useThread } from "../state/thread.ts";
+import { Failure } from "../view/failure.tsx";
+import { IcicleView } from "../view/icicle.tsx";
+import { ThreadHead } from "../view/thread-head.tsx";
+import { TimesTable } from "../view/times-table.tsx";
+import { TypeLegend } from "../view/type-legend.tsx";
+import { WaterfallView } from "../view/waterfall.tsx";
+
+const MEASURE_WORDS: Readonly<Record<Measure, string>> = { time: "Time worked", cost: "Cost", tokens: "Tokens", calls: "Model calls" };
+
+/** While somebody works, the right edge moves this often. */
+const GROWS_MS = 200;
+
+export default function WaterfallPage(props: { uri: string }) {
+  useClock();
+  const thread = useThread(() => props.uri);
+  const spans = useSpans(() => props.uri, thread);
+  const [now, setNow] = createSignal(Date.now());
+  const isLive = createMemo(() => {
+    thread.pulse();
+    return (thread.sums(thread.root() ?? "")?.byStatus.running ?? 0) > 0;
+  });
+  createEffect(() => {
+    if (!isLive()) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && setNow(Date.now()), GROWS_MS);
+    onCleanup(() => clearInterval(timer));
+  });
+  const isIcicle = () => route().params.as === "icicle";
+  const measure = (): Measure => MEASURES.find((one) => one === route().params.by) ?? "time";
+  const hasTable = () => route().params.table === "1";
+  const selected = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
+  const select = (uri: string) => setParams({ sel: uri });
+
+  const picture = createMemo(() => {
+    thread.pulse();
+    const root = thread.root();
+    return root === null || spans.version() === 0 ? null : waterfall(thread.set, root, spans.set, now());
+  });
+  const boxes = createMemo(() => {
+    thread.pulse();
+    spans.version();
+    const root = thread.root();
+    return root === null || !isIcicle() ? null : icicle(thread.set, root, (record) => ownOf(record, measure(), spans.set, now()));
+  });
+  const shares = createMemo(() => sharesOf(picture()?.path ?? []));
+  const longest = createMemo(() => {
+    const path = picture()?.path ?? [];
+    const whole = path.reduce((sum, { from, to }) => sum + to - from, 0);
+    return [...shares()]
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, 3)
+      .flatMap(([uri, ms]) => {
+        const agent = thread.set.get(uri);
+        return agent === undefined ? [] : [{ uri, name: agent.parent === null ? "main" : nameOf(agent), part: whole === 0 ? 0 : ms / whole }];
+      });
+  });
+
+  useKeys({
+    t: () => setParams({ table: hasTable() ? null : "1" }),
+    i: () => setParams({ as: isIcicle() ? null : "icicle" }),
+    c: () => setParams({ path: route().params.path === "0" ? null : "0" }),
+    u: () => go("tree", thread.root()),
+    l: () => go("log", thread.root()),
+  });
+  createEffect(() => {
+    thread.pulse();
+    const root = thread.set.get(thread.root() ?? "");
+    document.title = root === undefined ? "retinue" : `${root.title ?? nameOf(root)} · ${isIcicle() ? "icicle" : "waterfall"} · retinue`;
+  });
+
+  return (
+    <div class="page pictures">
+      <Show when={!thread.error()} fallback={<Failure error={thread.error() as never} onRetry={() => void thread.reload()} />}>
+        <ThreadHead thread={thread} />
+        <div class="tree-tools">
+          <fieldset class="switch">
+            <legend class="sr">Picture</legend>
+            <button type="button" aria-pressed={!isIcicle()} onClick={() => setParams({ as: null, below: null })}>
+              Waterfall
+            </button>
+            <button type="button" aria-pressed={isIcicle()} onClick={() => setParams({ as: "icicle" })}>
+              Icicle
+            </button>
+          </fieldset>
+          <Show
+            when={isIcicle()}
+            fallback={
+              <label class="check">
+                <input
+                  type="checkbox"
+                  checked={route().params.path !== "0"}
+                  onChange={(event) => setParams({ path: event.currentTarget.checked ? null : "0" })}
+                />
+                Critical path
+              </label>
+            }
+          >
+            <label>
+              <span class="muted">Width</span>
+              <select
+                aria-label="What the width says"
+                onChange={(event) => setParams({ by: event.currentTarget.value === "time" ? null : event.currentTarget.value })}
+              >
+                <For each={MEASURES}>
+                  {(one) => (
+                    <option value={one} selected={measure() === one}>
+                      {MEASURE_WORDS[one]}
+                    </option>
+                  )}
+                </For>
+              </select>
+            </label>
+          </Show>
+          <Show when={!isIcicle() && route().params.path !== "0" && (picture()?.rows.length ?? 0) > 1 && longest().length > 0}>
+            <span class="critical-words" title="What the end had to wait for: make one of these faster, and all of it is">
+              <For each={longest()}>
+                {({ uri, name, part }) => (
+                  <button type="button" class="quiet" onClick={() => select(uri)}>
+                    {name} <b>{Math.round(part * 100)} %</b>
+                  </button>
+                )}
+              </For>
+            </span>
+          </Show>
+          <span class="spring" />
+          <Show when={isIcicle()} fallback={<Legend />}>
+            <TypeLegend records={picture()?.rows.map(({ record }) => record) ?? []} />
+          </Show>
+          <label class="check">
+            <input type="checkbox" checked={hasTable()} onChange={(event) => setParams({ table: event.currentTarget.checked ? "1" : null })} />
+            Table
+          </label>
+        </div>
+        <Show when={spans.error()}>{(error) => <Failure error={error()} />}</Show>
+        <Show when={picture()} fallback={<p class="waiting muted">Reading what everybody did …</p>}>
+          {(shown) => (
+            <Show
+              when={hasTable()}
+              fallback={
+                <Show when={isIcicle() ? boxes() : null} fallback={<WaterfallView picture={shown()} now={now()} selected={selected()} onSelect={select} />}>
+                  {(found) => <IcicleView picture={found()} measure={measure()} selected={selected()} onSelect={select} />}
+                </Show>
+              }
+            >
+              <TimesTable picture={shown()} shares={shares()} now={now()} selected={selected()} />
+            </Show>
+          )}
+        </Show>
+      </Show>
+    </div>
+  );
+}
+
+function Legend() {
+  return (
+    <ul class="legend" aria-label="What the bars mean">
+      <li class="model">model</li>
+      <li class="tool">tool</li>
+      <li class="failed">failed</li>
+      <li class="wait">waits</li>
+      <li class="critical">critical path</li>
+    </ul>
+  );
+}

@@ -1,0 +1,72 @@
+import { type Accessor, createEffect, createSignal, on, onCleanup, onMount } from "solid-js";
+import { theme } from "../state/theme.ts";
+
+export type Palette<Name extends string> = Readonly<Record<Name, string>>;
+
+/** Colours of the style sheet as a canvas wants them; they follow light and dark. */
+export function usePalette<Name extends string>(names: readonly Name[]): Accessor<Palette<Name>> {
+  const [dark, setDark] = createSignal(false);
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => setDark(media.matches);
+  media.addEventListener("change", follow);
+  onCleanup(() => media.removeEventListener("change", follow));
+  const [palette, setPalette] = createSignal(readPalette(names));
+  createEffect(on([theme, dark], () => setPalette(() => readPalette(names))));
+  return palette;
+}
+
+/** A variable holds both colours: what it comes to is known only where something is drawn with it. */
+function readPalette<Name extends string>(names: readonly Name[]): Palette<Name> {
+  const probe = document.body.appendChild(document.createElement("span"));
+  const read = (name: Name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const found = Object.fromEntries(names.map((name) => [name, read(name)])) as Palette<Name>;
+  probe.remove();
+  return found;
+}
+
+/** Makes a canvas as large as it is shown, sharp on any screen, and gives what to draw with, in pixels of the page. */
+export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+  const ratio = devicePixelRatio || 1;
+  const [wide, high] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context?.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** Calls once for each frame in which something changed. `scene` says what is drawn and is asked right away, so that its changes are heard of. */
+export function usePainting<Scene>(scene: () => Scene, paint: (scene: Scene) => void): void {
+  let frame = 0;
+  let newest: Scene;
+  createEffect(() => {
+    newest = scene();
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      paint(newest);
+    });
+  });
+  onCleanup(() => cancelAnimationFrame(frame));
+}
+
+/** How large an element is, as long as the component lives. */
+export function useSize(element: () => HTMLElement | undefined): Accessor<{ readonly width: number; readonly height: number }> {
+  const [size, setSize] = createSignal({ width: 0, height: 0 });
+  onMount(() => {
+    const watched = element();
+    if (watched === undefined) return;
+    const watch = new ResizeObserver(() => setSize({ width: watched.clientWidth, height: watched.clientHeight }));
+    watch.observe(watched);
+    setSize({ width: watched.clientWidth, height: watched.clientHeight });
+    onCleanup(() => watch.disconnect());
+  });
+  return size;
+}

@@ -1,0 +1,56 @@
+import { createMemo, For } from "solid-js";
+import { exact } from "../data/format.ts";
+import type { Graph } from "../data/graph.ts";
+import { formatRoute } from "../data/route.ts";
+import type { AgentRecord, Message } from "../data/types.ts";
+import { shortName } from "../data/waterfall.ts";
+import { StatusBadge } from "./status.tsx";
+import { typeOf } from "./type-colors.ts";
+
+/** The same as the graph, in words: who came from whom, how, and how we know. */
+export function EdgeTable(props: { picture: Graph; agent: (uri: string) => AgentRecord | undefined; messages: readonly Message[]; selected: string | null }) {
+  const kinds = createMemo(() => new Map(props.picture.edges.map((edge) => [edge.to, edge.kind])));
+  const names = createMemo(() => new Map(props.picture.nodes.map(({ uri, record }) => [uri, shortName(record)])));
+  const written = (uri: string, side: "from" | "to") => props.messages.filter((message) => message[side] === uri).length;
+  return (
+    <div class="table-scroll">
+      <table class="numbers">
+        <caption class="sr">Who came from whom, and who wrote to whom</caption>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col">Type</th>
+            <th scope="col">Status</th>
+            <th scope="col">Came by</th>
+            <th scope="col">Below</th>
+            <th scope="col">Known by</th>
+            <th scope="col">Messages sent</th>
+            <th scope="col">Received</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.picture.nodes}>
+            {({ uri, record }) => (
+              <tr data-uri={uri} aria-selected={uri === props.selected}>
+                <th scope="row" ref={(element) => element.style.setProperty("--depth", String(Math.min(record.depth, 10)))}>
+                  <a href={formatRoute({ page: "agent", uri })}>{names().get(uri)}</a>
+                </th>
+                <td>{typeOf(record)}</td>
+                <td>
+                  <StatusBadge agent={props.agent(uri) ?? record} />
+                </td>
+                <td>{kinds().get(uri) ?? "root"}</td>
+                <td>{names().get(record.parent ?? "") ?? "–"}</td>
+                <td>
+                  {record.link === null ? "–" : `${record.link.rule}${record.link.confidence < 1 ? ` (${Math.round(record.link.confidence * 100)} %)` : ""}`}
+                </td>
+                <td>{exact(written(uri, "from"))}</td>
+                <td>{exact(written(uri, "to"))}</td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}

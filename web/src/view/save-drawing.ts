@@ -1,0 +1,55 @@
+/** Larger ones no browser draws. */
+const MAX_PNG_PX = 16_000;
+
+/** Hands the drawing to the person as a file: the whole of it, however much of it is in view. Gives the name of the file. */
+export async function saveDrawing(
+  drawing: SVGSVGElement,
+  { width, height }: { readonly width: number; readonly height: number },
+  as: "svg" | "png",
+  title: string,
+): Promise<string> {
+  const copy = drawing.cloneNode(true) as SVGSVGElement;
+  copy.removeAttribute("class");
+  copy.querySelector("[data-layer=all]")?.removeAttribute("transform");
+  copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  copy.setAttribute("width", String(width));
+  copy.setAttribute("height", String(height));
+  const background = copy.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of Object.entries({ width, height, fill: getComputedStyle(drawing).backgroundColor })) background.setAttribute(name, String(value));
+  copy.prepend(background);
+  const text = new XMLSerializer().serializeToString(copy);
+  const blob = as === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await pngOf(text, width, height);
+  const name = `${fileName(title)}.${as}`;
+  download(blob, name);
+  return name;
+}
+
+async function pngOf(svg: string, width: number, height: number): Promise<Blob> {
+  const scale = Math.min(2, MAX_PNG_PX / Math.max(width, height));
+  const image = new Image(width, height);
+  // As an address of its own: the content policy lets no others be drawn.
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(width * scale);
+  canvas.height = Math.ceil(height * scale);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png"));
+  if (blob === null) throw new Error("The browser cannot draw a picture this large. Save it as SVG.");
+  return blob;
+}
+
+function download(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+const fileName = (title: string) =>
+  `retinue-${title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 40)}`.replace(/-$/, "");

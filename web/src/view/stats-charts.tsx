@@ -1,0 +1,260 @@
+import { createMemo, createSignal, For, Show } from "solid-js";
+import { duration, exact, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import {
+  amountOf,
+  type DayColumn,
+  dayColumns,
+  durationBoxes,
+  type Group,
+  type StatsBar,
+  type StatsLine,
+  type StatsMeasure,
+  statsBars,
+  valueInWords,
+} from "../data/stats.ts";
+import { oneLine } from "../data/text.ts";
+import { route } from "../state/navigation.ts";
+import { productOf } from "../state/server.ts";
+import { StatusCounts } from "./status-counts.tsx";
+
+export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = { cost: "Cost", tokens: "Tokens", time: "Time", agents: "Agents" };
+const FIRST = 8;
+const WIDEST_DAY_PX = 90;
+
+/** Where the threads behind a bar are listed. */
+export const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
+const behindHref = (by: Group, key: string | null) => formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
+const nameOf = (key: string | null, by?: Group) => (key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120));
+
+/** A chart that is its own table: names, bars, numbers and outcomes, row by row. */
+export function BarTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
+  const [isAll, setIsAll] = createSignal(false);
+  const bars = createMemo(() => statsBars(props.lines, props.measure));
+  const shown = () => (isAll() ? bars() : bars().slice(0, FIRST));
+  return (
+    <section class="chart" data-chart={props.by}>
+      <h2>{props.title}</h2>
+      <table class="bars">
+        <colgroup>
+          <col class="name" />
+          <col />
+          <col class="number" />
+          <col class="outcome" />
+        </colgroup>
+        <thead class="sr">
+          <tr>
+            <th scope="col">{props.title}</th>
+            <th scope="col">Bar</th>
+            <th scope="col">{MEASURE_WORDS[props.measure]}</th>
+            <th scope="col">Outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={shown()}>
+            {(bar) => (
+              <tr data-key={bar.line.key ?? ""}>
+                <th scope="row">
+                  <a href={behindHref(props.by, bar.line.key)} title={`${nameOf(bar.line.key, props.by)}: ${plural(bar.line.threads, "thread")} behind it`}>
+                    {nameOf(bar.line.key, props.by)}
+                  </a>
+                </th>
+                <td class="track">
+                  <Bar bar={bar} measure={props.measure} />
+                </td>
+                <td class="number">{valueInWords(bar.line, props.measure)}</td>
+                <td class="outcome">
+                  <StatusCounts counts={bar.line.byStatus} />
+                </td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+      <Show when={bars().length > FIRST}>
+        <button type="button" class="quiet more" onClick={() => setIsAll(!isAll())}>
+          {isAll() ? "Fewer" : `All ${exact(bars().length)}`}
+        </button>
+      </Show>
+    </section>
+  );
+}
+
+/** What failed is hatched, so that it is not told by its colour alone. */
+function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
+  const failed = () => amountOf(props.bar.line.failed, props.measure);
+  return (
+    <span class="bar-track" title={failed() > 0 ? `${valueInWords(props.bar.line.failed, props.measure)} of it on agents that failed` : ""}>
+      <span class="bar-fill" ref={(element) => sized(element, "width", () => props.bar.part)}>
+        <span class="bar-failed" ref={(element) => sized(element, "width", () => (props.bar.part === 0 ? 0 : props.bar.failed / props.bar.part))} />
+      </span>
+    </span>
+  );
+}
+
+/** In percent, and kept up to date; set here because the content policy lets no markup carry styles. */
+function sized(element: HTMLElement, property: "width" | "height" | "left", part: () => number): void {
+  createMemo(() => element.style.setProperty(property, `${(part() * 100).toFixed(2)}%`));
+}
+
+/** Day by day, with days on which nothing happened; the numbers are in the table below it. */
+export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMeasure }) {
+  const columns = createMemo(() => dayColumns(props.lines, props.measure));
+  const most = () => columns().reduce<DayColumn | null>((max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max), null);
+  return (
+    <section class="chart full" data-chart="day">
+      <h2>
+        By day
+        <Show when={most()?.bar}>
+          {(bar) => (
+            <span class="muted">
+              {" "}
+              · at most {valueInWords(bar().line, props.measure)}, on {bar().line.key}
+            </span>
+          )}
+        </Show>
+      </h2>
+      <div class="days-box" ref={(element) => createMemo(() => element.style.setProperty("max-width", `${columns().length * WIDEST_DAY_PX}px`))}>
+        <div class="days" role="list">
+          <For each={columns()}>
+            {({ day, bar }) => (
+              <div class="day" role="listitem">
+                <Show when={bar} fallback={<span class="sr">{day}: nothing</span>}>
+                  {(found) => (
+                    <a
+                      href={behindHref("day", day)}
+                      data-key={day}
+                      aria-label={`${day}: ${valueInWords(found().line, props.measure)}, ${plural(found().line.agents, "agent")}`}
+                      title={`${day}: ${valueInWords(found().line, props.measure)}, ${plural(found().line.agents, "agent")}, ${found().line.byStatus.errored ?? 0} failed`}
+                    >
+                      <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>
+                        <span class="bar-failed" ref={(element) => sized(element, "height", () => (found().part === 0 ? 0 : found().failed / found().part))} />
+                      </span>
+                    </a>
+                  )}
+                </Show>
+              </div>
+            )}
+          </For>
+        </div>
+        <p class="days-axis muted">
+          <span>{columns()[0]?.day}</span>
+          <span>{columns().length > 1 ? columns().at(-1)?.day : ""}</span>
+        </p>
+      </div>
+      <details>
+        <summary>Table</summary>
+        <div class="scroll-x">
+          <table class="numbers">
+            <thead>
+              <tr>
+                <th scope="col">Day</th>
+                <th scope="col">Agents</th>
+                <th scope="col">Failed</th>
+                <th scope="col">Model calls</th>
+                <th scope="col">Tokens</th>
+                <th scope="col">Cost</th>
+                <th scope="col">Time</th>
+                <th scope="col">Threads</th>
+              </tr>
+            </thead>
+            <tbody>
+              <For each={props.lines.toReversed()}>
+                {(line) => (
+                  <tr>
+                    <th scope="row">
+                      <a href={behindHref("day", line.key)}>{nameOf(line.key)}</a>
+                    </th>
+                    <td>{exact(line.agents)}</td>
+                    <td>{exact(line.byStatus.errored ?? 0)}</td>
+                    <td>{exact(line.usage.calls)}</td>
+                    <td>{valueInWords(line, "tokens")}</td>
+                    <td>{valueInWords(line, "cost")}</td>
+                    <td>{valueInWords(line, "time")}</td>
+                    <td>{exact(line.threads)}</td>
+                  </tr>
+                )}
+              </For>
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  );
+}
+
+/** How long tasks of a kind take: the middle half as a box, the median as a line, the shortest and the longest as whiskers. */
+export function DurationChart(props: { lines: readonly StatsLine[] }) {
+  const [isAll, setIsAll] = createSignal(false);
+  const found = createMemo(() => durationBoxes(props.lines));
+  const shown = () => (isAll() ? found().boxes : found().boxes.slice(0, FIRST));
+  return (
+    <section class="chart full" data-chart="durations">
+      <h2>
+        How long tasks take <span class="muted">· by template, most frequent first; shortest, middle half, median, longest</span>
+      </h2>
+      <table class="bars durations">
+        <colgroup>
+          <col class="name" />
+          <col />
+          <col class="number" />
+          <col class="number" />
+          <col class="number" />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">Template</th>
+            <th scope="col" class="track">
+              <span class="ticks">
+                <For each={found().ticks}>{({ at, ms }) => <span ref={(element) => sized(element, "left", () => at)}>{duration(ms)}</span>}</For>
+              </span>
+              <span class="sr">Distribution</span>
+            </th>
+            <th scope="col" class="number">
+              Agents
+            </th>
+            <th scope="col" class="number">
+              Median
+            </th>
+            <th scope="col" class="number">
+              Longest
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={shown()}>
+            {(box) => (
+              <tr data-key={box.line.key ?? ""}>
+                <th scope="row">
+                  <a href={behindHref("template", box.line.key)} title={nameOf(box.line.key)}>
+                    {nameOf(box.line.key)}
+                  </a>
+                </th>
+                <td class="track">
+                  <span class="box-track">
+                    <span class="whisker" ref={(element) => spread(element, () => [box.least, box.most])} />
+                    <span class="box" ref={(element) => spread(element, () => [box.quarter, box.threeQuarters])} />
+                    <span class="median" ref={(element) => sized(element, "left", () => box.median)} />
+                  </span>
+                </td>
+                <td class="number">{exact(box.line.agents)}</td>
+                <td class="number">{duration(box.line.durations?.median ?? null)}</td>
+                <td class="number">{duration(box.line.durations?.most ?? null)}</td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+      <Show when={found().boxes.length > FIRST}>
+        <button type="button" class="quiet more" onClick={() => setIsAll(!isAll())}>
+          {isAll() ? "Fewer" : `All ${exact(found().boxes.length)}`}
+        </button>
+      </Show>
+    </section>
+  );
+}
+
+function spread(element: HTMLElement, ends: () => readonly [number, number]): void {
+  sized(element, "left", () => ends()[0]);
+  sized(element, "width", () => ends()[1] - ends()[0]);
+}

@@ -1,0 +1,66 @@
+import { createEffect, Index } from "solid-js";
+import { dollars, duration, exact } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { busyMs, type Span } from "../data/span-set.ts";
+import { totalTokens } from "../data/types.ts";
+import type { Waterfall, WaterfallRow } from "../data/waterfall.ts";
+import { StatusBadge } from "./status.tsx";
+
+/** The same as the waterfall and the icicle, in words and numbers. */
+export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<string, number>; now: number; selected: string | null }) {
+  const worked = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
+  const beganAfter = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
+  const lasted = ({ life }: WaterfallRow) => (life === undefined ? null : life.to - life.from);
+  return (
+    <div class="table-scroll">
+      <table class="numbers">
+        <caption class="sr">When every agent began, how long it worked and waited, and what it took</caption>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col">Status</th>
+            <th scope="col">Began after</th>
+            <th scope="col">Lasted</th>
+            <th scope="col">Model</th>
+            <th scope="col">Tools</th>
+            <th scope="col">Waited</th>
+            <th scope="col">On the critical path</th>
+            <th scope="col">Model calls</th>
+            <th scope="col">Tokens</th>
+            <th scope="col">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Index each={props.picture.rows}>
+            {(row) => (
+              <tr data-uri={row().uri} data-from={row().life?.from} data-to={row().life?.to} aria-selected={row().uri === props.selected}>
+                <th scope="row" ref={(element) => createEffect(() => element.style.setProperty("--depth", String(Math.min(row().depth, 10))))}>
+                  <a href={formatRoute({ page: "agent", uri: row().uri })}>{row().name}</a>
+                </th>
+                <td>
+                  <StatusBadge agent={row().record} />
+                </td>
+                <td>{duration(beganAfter(row()))}</td>
+                <td>{duration(lasted(row()))}</td>
+                <td>{duration(worked(row(), "model"))}</td>
+                <td>{duration(worked(row(), "tool"))}</td>
+                <td>{duration(worked(row(), "wait"))}</td>
+                <td>{duration(props.shares.get(row().uri) ?? 0)}</td>
+                <td>{exact(row().record.usage.own.calls)}</td>
+                <td>{exact(totalTokens(row().record.usage.own))}</td>
+                <td>{dollars(row().record.usage.own.costUsd)}</td>
+              </tr>
+            )}
+          </Index>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Of one kind; two at once count once. */
+const sumOf = (spans: readonly Span[], kind: Span["kind"], now: number) =>
+  busyMs(
+    spans.filter((span) => span.kind === kind).map((span) => ({ ...span, kind: "tool" as const })),
+    now,
+  );

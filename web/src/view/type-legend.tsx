@@ -1,0 +1,19 @@
+import { For } from "solid-js";
+import type { AgentRecord } from "../data/types.ts";
+import { colorOfType, typeNames } from "./type-colors.ts";
+
+const SHOWN = 6;
+
+/** Which colour is which type of agent. */
+export function TypeLegend(props: { records: readonly AgentRecord[] }) {
+  const types = () => typeNames(props.records);
+  const rest = () => types().length - SHOWN;
+  return (
+    <ul class="legend types" aria-label="What the colours mean">
+      <For each={types().slice(0, SHOWN)}>
+        {(type) => <li ref={(element) => element.style.setProperty("--swatch", `var(--${colorOfType(types(), type)})`)}>{type}</li>}
+      </For>
+      {rest() > 0 ? <li ref={(element) => element.style.setProperty("--swatch", "var(--kind-rest)")}>{rest()} more</li> : null}
+    </ul>
+  );
+}
