@@ -2,7 +2,8 @@
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readMachine } from "../../src/app/machine.ts";
+import { readEvents } from "../../src/app/events.ts";
+import { type Machine, readMachine } from "../../src/app/machine.ts";
 import { listPrice } from "../../src/app/prices.ts";
 import { treeOf } from "../../src/core/record.ts";
 import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../fixtures.ts";
@@ -15,6 +16,12 @@ const casesOf = (provider: string) => caseNames(provider).filter((name) => exist
 
 /** What became of it after the replay, thread by thread; `home`: with the product's own records beside it. */
 async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Map<string, TreeNode>> {
+  const { forest, problems } = await machineAfter(wire, options, home);
+  expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
+  return new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice) as unknown as TreeNode]));
+}
+
+async function machineAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Machine> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const proxied = await startProxied(upstream.url);
@@ -27,9 +34,7 @@ async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions 
     for (const folder of readdirSync(home)) cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), { recursive: true });
   }
   expect(proxied.talk).toEqual([]);
-  const { forest, problems } = await proxied.read();
-  expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
-  return new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice) as unknown as TreeNode]));
+  return proxied.read();
 }
 
 /** What only files tell cannot be known from the traffic: ids that were never sent. */
@@ -78,4 +83,19 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
     const alone = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } });
     expect(joined.size).toBe(alone.forest.roots.length);
   });
+});
+
+it("what the traffic and the transcripts both tell is told once", async () => {
+  const { home } = recordedHome("claude", "c-nested");
+  const wire = wireOf("claude", "c-nested");
+  const told = async (machine: Machine) => {
+    const events = await readEvents(machine.library, machine.forest, [...machine.forest.agents.keys()]);
+    return events
+      .flatMap(({ kind, text, tool }) => (kind === "assistant" || kind === "toolCall" || kind === "toolResult" ? [`${kind} ${tool?.callId ?? text}`] : []))
+      .sort();
+  };
+  const alone = await told(await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } }));
+  const joined = await machineAfter(wire, {}, home);
+  expect(await told(joined)).toEqual(alone);
+  expect(await told(await machineAfter(wire))).toEqual(alone);
 });

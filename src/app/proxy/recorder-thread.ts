@@ -1,8 +1,12 @@
 /** A thread of its own that reads and writes down what the proxy passes on: nothing it does can hold up a byte. */
+import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { Redactor } from "../../core/redaction.ts";
 import { type Told, TrafficRecording } from "./recording.ts";
 import type { RecorderJob, RecorderSays } from "./witness.ts";
+
+// To the operating system a thread is a process of its own here: it comes after those who pass bytes on.
+if (process.platform === "linux") setPriority(10);
 
 const { folder, redaction, window } = workerData as RecorderJob;
 const tell = (says: RecorderSays) => parentPort?.postMessage(says);

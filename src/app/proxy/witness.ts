@@ -25,7 +25,9 @@ export interface WitnessOptions extends RecorderJob {
 }
 
 /** More than this does not wait to be written down: then bodies are left out, and the agents go on. */
-const MAX_WAITING = 256 << 20;
+const MAX_WAITING = 64 << 20;
+/** Long enough that many chunks go together, and short enough that nobody waits to see them. */
+const GATHER_MS = 5;
 const THREAD_FILE = new URL(import.meta.url.endsWith(".ts") ? "./recorder-thread.ts" : "./recorder-thread.js", import.meta.url);
 
 /** Hands copies of what goes by to the thread that writes it down, many at a time. */
@@ -69,7 +71,10 @@ export class Witness {
   }
 
   #copy(is: "asked" | "answer", id: string, chunk: Uint8Array) {
-    if (this.#waiting > MAX_WAITING) return;
+    if (this.#waiting > MAX_WAITING) {
+      this.#options.onTrouble("more goes by than can be written down: some bodies are left out");
+      return;
+    }
     this.#waiting += chunk.length;
     const bytes = new Uint8Array(chunk);
     this.#buffers.push(bytes.buffer);
@@ -80,8 +85,7 @@ export class Witness {
     this.#batch.push(told);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    // After everything that is at hand has been passed on.
-    setImmediate(() => this.#flush());
+    setTimeout(() => this.#flush(), GATHER_MS);
   }
 
   #flush() {
