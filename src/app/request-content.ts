@@ -1,34 +1,13 @@
 import type { RecordedExchange } from "../core/exchange.ts";
 import { asObject, asText, type JsonObject, jsonText } from "../core/json.ts";
 import { readRecorded } from "../core/recording.ts";
+import type { Piece, RequestContent } from "../core/request.ts";
 import type { AskedRow, TrafficRow } from "../core/traffic.ts";
 import { partOf } from "../providers/proxy/blocks.ts";
 import { readRow } from "../providers/proxy/rows.ts";
 import { noReads, readLines } from "../transports/files.ts";
 import { Failure } from "./failure.ts";
 import { isWholeJson } from "./sync.ts";
-
-/** A text that was sent, by the name under which all of it can be asked for. */
-export interface Piece {
-  readonly piece: string;
-  readonly role: string;
-  readonly preview: string;
-  readonly chars: number;
-  /** It was not in the request before. */
-  readonly is_new: boolean;
-}
-
-export interface RequestContent {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly response_headers: Readonly<Record<string, string>>;
-  readonly system: Piece | null;
-  readonly tools: Piece | null;
-  readonly messages: readonly Piece[];
-  /** Of the request before: what its system prompt and tools were called, and messages that are not in this one any more. */
-  readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
-  readonly settings: JsonObject;
-  readonly answer: readonly JsonObject[];
-}
 
 const PREVIEW = 600;
 

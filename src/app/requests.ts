@@ -3,59 +3,11 @@ import type { ExchangeFilter, Invocation, RecordedExchange } from "../core/excha
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import { treeOf } from "../core/record.ts";
-import type { Tokens } from "../core/usage.ts";
+import type { RequestRecord, Subtask } from "../core/request.ts";
 import { processLiveness } from "../transports/processes.ts";
 import { Failure } from "./failure.ts";
 import type { Library } from "./library.ts";
 import { resolve } from "./resolve.ts";
-
-/** One proxied request as it is told outside. */
-export interface RequestRecord {
-  readonly request_id: string;
-  readonly uri: string | null;
-  readonly is_subtask: boolean;
-  readonly parent_task_request_id: string | null;
-  readonly task_tool_invocation: readonly {
-    readonly tool_use_id: string;
-    readonly name: string;
-    readonly prompt: string | null;
-    readonly description: string | null;
-  }[];
-  readonly conversation_id: string;
-  readonly branch: string;
-  readonly previous_request_id: string | null;
-  readonly is_retry: boolean;
-  readonly tag: RecordedExchange["tag"];
-  readonly method: string;
-  readonly path: string;
-  readonly upstream: string;
-  readonly model: string | null;
-  readonly message_count: number;
-  readonly status: Status;
-  readonly status_reason: string;
-  readonly http_status: number | null;
-  readonly stop_reason: string | null;
-  readonly error: string | null;
-  readonly usage: Tokens | null;
-  readonly started_at: string;
-  readonly ended_at: string | null;
-  readonly first_token_ms: number | null;
-  readonly duration_ms: number | null;
-}
-
-export interface Subtask {
-  /** Its first request; null where none of it went by. */
-  readonly request_id: string | null;
-  readonly task_number: number;
-  readonly tool_use_id: string;
-  readonly description: string | null;
-  readonly prompt: string | null;
-  readonly message_count: number;
-  readonly status: Status;
-  readonly uri: string;
-  readonly tokens: number;
-  readonly duration_ms: number | null;
-}
 
 export interface RequestsAsked {
   /** Of this agent alone. */

@@ -1,9 +1,9 @@
 /** What the proxy records, over HTTP, while it comes in: requests, their sub-tasks, conversations, links by hand. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Conversation } from "../../src/app/conversations.ts";
-import type { RequestContent } from "../../src/app/request-content.ts";
-import type { RequestRecord, Subtask } from "../../src/app/requests.ts";
+
 import type { AgentTree } from "../../src/core/agent.ts";
+import type { RequestDetail, RequestRecord, Subtask } from "../../src/core/request.ts";
 import { type ApiDocument, faultsIn } from "../openapi.ts";
 import { startServer, type TestServer, until } from "../server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
@@ -96,7 +96,7 @@ describe("requests", () => {
   it("show what was sent and answered, and what is new in it", async () => {
     const { items } = await all();
     const second = items.find(({ uri, previous_request_id }) => uri === `claude://${sessionOf(NESTED)}` && previous_request_id !== null);
-    const { content } = await ask<{ content: RequestContent }>("/api/requests/{id}", `/api/requests/${second?.request_id}`);
+    const { content } = await ask<RequestDetail>("/api/requests/{id}", `/api/requests/${second?.request_id}`);
     expect(content.headers["x-api-key"]).toBe("[withheld]");
     expect(content.system?.is_new).toBe(false);
     expect(content.messages.some(({ is_new }) => is_new)).toBe(true);

@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiRequestDetail, Subtask } from "./requests.ts";
+import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansAnswer } from "./span-set.ts";
 import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
 import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
@@ -75,11 +75,11 @@ export class Api {
   }
 
   /** Newest first. */
-  requests(query: { agent: string; work?: boolean; limit: number; cursor?: string | undefined }, signal?: AbortSignal): Promise<Paged<ApiRequest>> {
+  requests(query: { agent: string; work?: boolean; limit: number; cursor?: string | undefined }, signal?: AbortSignal): Promise<Paged<RequestRecord>> {
     return this.#get("api/requests", query, signal);
   }
 
-  request(id: string): Promise<ApiRequestDetail> {
+  request(id: string): Promise<RequestDetail> {
     return this.#get(`api/requests/${encodeURIComponent(id)}`, {}, undefined);
   }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type ApiRequest, merged, messageRuns, type Piece, wordsIn } from "./requests.ts";
+import { merged, messageRuns, type Piece, type RequestRecord, wordsIn } from "./requests.ts";
 
 const piece = (name: string, is_new: boolean): Piece => ({ piece: name, role: "user", preview: name, chars: name.length, is_new });
-const request = (request_id: string, started_at: string, status = "completed") => ({ request_id, started_at, status }) as unknown as ApiRequest;
+const request = (request_id: string, started_at: string, status = "completed") => ({ request_id, started_at, status }) as unknown as RequestRecord;
 
 describe("messages of a request", () => {
   it("that stood in the one before are folded, wherever they stand", () => {

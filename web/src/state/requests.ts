@@ -1,11 +1,11 @@
 import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { type ApiRequest, merged } from "../data/requests.ts";
+import { merged, type RequestRecord } from "../data/requests.ts";
 import { api } from "./server.ts";
 
 export interface AgentRequests {
   /** Newest first. */
-  readonly items: Accessor<readonly ApiRequest[]>;
+  readonly items: Accessor<readonly RequestRecord[]>;
   readonly isLoaded: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
   /** Loads older ones; null where there are none. */
@@ -18,7 +18,7 @@ const AGAIN_MS = 1_000;
 
 /** What one agent asked the API, a page at a time; `pulse` changes whenever something happened. */
 export function useRequests(agent: Accessor<string>, isWork: Accessor<boolean>, pulse: Accessor<unknown>): AgentRequests {
-  const [items, setItems] = createSignal<readonly ApiRequest[]>([]);
+  const [items, setItems] = createSignal<readonly RequestRecord[]>([]);
   const [next, setNext] = createSignal<string | null>(null);
   const [isLoaded, setLoaded] = createSignal(false);
   const [error, setError] = createSignal<ApiError | null>(null);

@@ -1,6 +1,6 @@
 import { createResource, For, lazy, Show, Suspense } from "solid-js";
 import { clock, count, dateAndTime, duration, plural } from "../data/format.ts";
-import type { ApiRequest, ApiRequestDetail, Piece, Subtask } from "../data/requests.ts";
+import type { Piece, RequestDetail, RequestRecord, Subtask } from "../data/requests.ts";
 import { messageRuns, wordsIn } from "../data/requests.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
@@ -14,7 +14,7 @@ import { tipped } from "./tip.tsx";
 const Diff = lazy(() => import("./diff.tsx"));
 
 /** One request on a line, with the agents that its answer called for; opened, with what was sent and answered. */
-export function RequestView(props: { request: ApiRequest; open: boolean; onToggle: () => void }) {
+export function RequestView(props: { request: RequestRecord; open: boolean; onToggle: () => void }) {
   const request = () => props.request;
   return (
     <article class="request" data-request={request().request_id} data-status={request().status}>
@@ -51,7 +51,7 @@ export function RequestView(props: { request: ApiRequest; open: boolean; onToggl
 }
 
 /** Grey, because they are not part of this conversation: each is one of its own. */
-function Subtasks(props: { request: ApiRequest }) {
+function Subtasks(props: { request: RequestRecord }) {
   const [subtasks] = createResource(
     () => [props.request.request_id, props.request.status, props.request.task_tool_invocation.length] as const,
     ([id]) => api.subtasks(id).catch(() => [] as readonly Subtask[]),
@@ -99,7 +99,7 @@ function Detail(props: { id: string }) {
   );
 }
 
-function Content(props: { detail: ApiRequestDetail }) {
+function Content(props: { detail: RequestDetail }) {
   const content = () => props.detail.content;
   const previous = () => content().previous;
   return (
