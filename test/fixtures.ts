@@ -1,5 +1,5 @@
 /** The recordings below fixtures/: what a product left on disk, and what is known to have happened. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentTruth, ThreadTruth } from "./judge.ts";
 
@@ -35,6 +35,9 @@ export interface RecordedHome {
   readonly home: string;
   readonly threads: readonly RecordedThread[];
 }
+
+/** Some sources are no products, and left no home behind. */
+export const isRecorded = (provider: string) => existsSync(join(FIXTURES, provider));
 
 export function caseNames(provider: string): string[] {
   return readdirSync(join(FIXTURES, provider), { withFileTypes: true })

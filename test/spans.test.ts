@@ -13,7 +13,7 @@ import { totalTokens } from "../src/core/usage.ts";
 import { PROVIDERS } from "../src/providers/index.ts";
 import { SpanBoard } from "../src/server/span-board.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
-import { homeEnv, recordedHome, recordedHomes } from "./fixtures.ts";
+import { homeEnv, isRecorded, recordedHome, recordedHomes } from "./fixtures.ts";
 
 const NOW = Date.UTC(2030, 0);
 
@@ -28,7 +28,7 @@ function* recordsIn(tree: AgentTree): Generator<AgentTree> {
   for (const child of tree.children) yield* recordsIn(child);
 }
 
-describe.each(PROVIDERS.map(({ name }) => name))("spans in recordings of %s", (provider) => {
+describe.each(PROVIDERS.map(({ name }) => name).filter(isRecorded))("spans in recordings of %s", (provider) => {
   it.each(recordedHomes(provider))("$name", async ({ home }) => {
     const library = await libraryOf(home);
     for (const forest of library.forests()) for (const root of forest.roots) checkTree(forest, root);

@@ -1,5 +1,6 @@
 /** The stories that recordings tell, for those who test exporters. */
 
+import { dirname } from "node:path";
 import { readStory } from "../src/app/export/story.ts";
 import { readMachine } from "../src/app/machine.ts";
 import type { Story } from "../src/core/story.ts";
@@ -7,7 +8,9 @@ import { homeEnv } from "./fixtures.ts";
 
 /** One for each thread of a home; nobody in a recording is alive any more. */
 export async function storiesOf(home: string): Promise<Story[]> {
-  const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
+  // What retinue recorded itself lies beside the home.
+  const env = { ...homeEnv(home), RETINUE_HOME: dirname(home) };
+  const { forest, library } = await readMachine({ env, liveness: () => "gone" });
   const stories: Story[] = [];
   for (const root of forest.roots) stories.push(await readStory(library, forest, root));
   return stories;
