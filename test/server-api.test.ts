@@ -99,6 +99,22 @@ describe("every route answers as it is described:", () => {
     expect((await ask("/api/links", "/api/links", post(body))).status).toBe(status);
   });
 
+  it.each([
+    [JSON.stringify({ path: "/nowhere/x.jsonl" }), 200],
+    ["no JSON", 200],
+    ["x".repeat(100_000), 413],
+  ])("POST /api/hooks, %#", async (body, status) => {
+    expect((await ask("/api/hooks", "/api/hooks", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    ["/v1/traces", "{}", 200],
+    ["/v1/logs", JSON.stringify({ resourceLogs: [{}] }), 200],
+    ["/v1/logs", "{", 400],
+  ])("POST %s, %#", async (route, body, status) => {
+    expect((await ask(route, route, post(body))).status).toBe(status);
+  });
+
   it("a link cannot make a circle", async () => {
     const child = nested(thread).find((agent) => agent.children.length > 0 && agent.depth > 0);
     const link = { child: child?.uri, parent: child?.children[0]?.uri };
@@ -141,6 +157,7 @@ describe("every route answers as it is described:", () => {
     ];
     expect(Object.keys(document.paths).sort()).toEqual([
       ...routes,
+      "/api/hooks",
       "/api/links",
       "/api/links/{child}",
       "/api/live",
@@ -148,6 +165,8 @@ describe("every route answers as it is described:", () => {
       "/api/stats",
       "/api/stats/threads",
       "/api/threads",
+      "/v1/logs",
+      "/v1/traces",
     ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });

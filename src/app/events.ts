@@ -50,10 +50,14 @@ export class EventReader {
     return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft }));
   }
 
-  /** An event is named by its place, and that must not change because somebody imports a copy. */
+  /** An event is named by its place, and that must not change because somebody imports a copy, or recorded what the product wrote down itself. */
   #localFirst(paths: Iterable<string>): string[] {
-    const imported = (path: string) => Number(this.#library.source(path)?.imported === true);
-    return [...paths].sort((a, b) => imported(a) - imported(b));
+    const recorded = new Set(this.#library.roots.filter((root) => root.recorded).map((root) => root.path));
+    const rank = (path: string) => {
+      const source = this.#library.source(path);
+      return source === undefined ? 0 : recorded.has(source.root) ? 2 : Number(source.imported);
+    };
+    return [...paths].sort((a, b) => rank(a) - rank(b));
   }
 
   /** The same file may be in several roots, here and imported: each record is told from one of them. */
@@ -242,8 +246,8 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     from: null,
     draft: null,
   } as const;
-  const spawns = agent.children.map((key): Unnumbered => {
-    const child = agentOf(forest, key);
+  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, forest.now));
+  const spawns = children.map((child): Unnumbered => {
     const call = child.spawnCall;
     const time = child.firstAt ?? call?.at ?? null;
     return {
@@ -281,5 +285,9 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
   };
   return [...spawns, standing];
 }
+
+/** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */
+const NAMING_MS = 1_000;
+const isUnnamedYet = ({ verdict, spawnCall }: LinkedAgent, now: number) => verdict.status === "pendingInit" && now - (spawnCall?.at ?? 0) < NAMING_MS;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -189,11 +189,11 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = [...Map.groupBy(rows, (row) => row.response).values()];
-  return responses.flatMap((list, i) => {
+  const responses = [...Map.groupBy(rows, responseIn(rows))];
+  return responses.flatMap(([response, list], i) => {
     const [first] = list;
     if (first === undefined) return [];
-    const next = responses[i + 1]?.[0];
+    const next = responses[i + 1]?.[1][0];
     const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
@@ -204,8 +204,14 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
     const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-    return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
+    return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
+}
+
+/** A witness that knows only the request speaks of the response that another one names with it. */
+function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+  const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
+  return ({ response }) => answers.get(response) ?? response;
 }
 
 /**

@@ -14,6 +14,8 @@ interface Seen {
   readonly keys: readonly RecordKey[];
   /** Position in its source; orders what the clock does not. */
   readonly order: number;
+  /** Told by a live source: where the product itself wrote the same record down, that one counts. */
+  readonly live?: true;
 }
 
 /** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
@@ -137,6 +139,8 @@ export interface ModelCalled {
   readonly response: RecordKey;
   /** What the rows of the response are keyed by, where they do not name it themselves. */
   readonly rows?: RecordKey;
+  /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
+  readonly request?: RecordKey;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;

@@ -145,7 +145,7 @@ class CallBook {
       if (o.type === "spawn-called") {
         noteCaller(this.#callers, o.call, o);
         const known = this.#spawns.get(o.call);
-        if (known === undefined || o.id < known.id) this.#spawns.set(o.call, o);
+        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
       }
     }
   }
@@ -157,6 +157,9 @@ class CallBook {
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
+
+/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
 
 interface Caller {
   readonly agent: AgentKey;

@@ -8,6 +8,7 @@ import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
+import { telemetryRoutes } from "./routes/telemetry.ts";
 
 /** Nobody has more to say to us than two URIs. */
 const MAX_BODY = 64 * 1024;
@@ -27,6 +28,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   };
   app.get("/api/openapi.json", openAPIRouteHandler(app, { documentation, exclude: ["/*"], excludeStaticFile: false, defaultValidationErrorResponse: false }));
   app.all("/api/*", (c) => c.notFound());
+  app.route("/v1", telemetryRoutes(context));
   app.route("/", dashboard());
   return app;
 }

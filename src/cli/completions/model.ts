@@ -35,6 +35,7 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   time: "nothing",
   n: "nothing",
   words: "nothing",
+  command: "files",
 };
 
 /** Taken from the program itself, so that no command and no option can be missing. */
