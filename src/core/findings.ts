@@ -1,5 +1,6 @@
 import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
 import type { Fact, Observation } from "./observation.ts";
+import { planIn } from "./plan.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { Findings } from "./provider.ts";
 
@@ -17,6 +18,8 @@ export interface RecordContext {
   readonly order?: number;
   /** It stands in a recording of a live source. */
   readonly live?: true;
+  /** Not from the product's own records. */
+  readonly witness?: true;
 }
 
 /** Collects what a parser reads off one record, and gives each observation the id of its place. */
@@ -52,14 +55,20 @@ export class FindingsOf implements Findings {
     this.#push(fact, [], null);
   }
 
+  /** A tool was asked to do this: where that is to write down a plan, it is stated. */
+  planned(input: unknown): void {
+    const plan = planIn(input);
+    if (plan !== null) this.add({ type: "plan-stated", plan });
+  }
+
   problem(code: ProblemCode, detail: string): void {
     this.problems.push({ code, where: this.#place, detail });
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, live } = this.#record;
+    const { speaker, line, order, live, witness } = this.#record;
     const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
-    this.observations.push(live === undefined ? { ...fact, ...seen } : { ...fact, ...seen, live });
+    this.observations.push({ ...fact, ...seen, ...(live === undefined ? {} : { live }), ...(witness === undefined ? {} : { witness }) });
   }
 }
 

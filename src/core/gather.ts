@@ -1,5 +1,6 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
+import type { Plan } from "./plan.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
@@ -25,6 +26,14 @@ export interface PendingCall {
   readonly spawns: boolean;
   /** What has to come before it begins. */
   readonly waitsFor: string | null;
+  readonly at: number | null;
+}
+
+/** That the product says it waits, and since when. */
+export interface StatedWait {
+  readonly for: string | null;
+  readonly says: string;
+  readonly since: number | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -56,6 +65,10 @@ export interface GatheredAgent {
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
   readonly pending: readonly PendingCall[];
+  /** Oldest first. */
+  readonly waits: readonly StatedWait[];
+  /** The last one it wrote down. */
+  readonly plan: Plan | null;
   readonly messages: number;
   /** What it wrote to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
@@ -84,7 +97,7 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen" && fact.type !== "file-refused") mention(fact.speaker);
+    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased") mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -99,6 +112,7 @@ export function gatherAgents(
       case "model-call":
       case "call-unrecorded":
       case "total-stated":
+      case "plan-stated":
       case "message-sent":
         file(fact.speaker, fact);
         break;
@@ -115,12 +129,16 @@ export function gatherAgents(
       case "answers":
         mention(fact.agent);
         break;
+      case "waits":
+        file(fact.agent, fact);
+        break;
       // Neither makes an agent: tasks that are no agents have endings too, and a process may be up before anything was said in it.
       case "lifecycle":
       case "process-seen":
       case "call-aliased":
       case "call-offers":
       case "call-refused":
+      case "agent-aliased":
       case "file-refused":
         break;
       default:
@@ -178,6 +196,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
         ? null
         : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
+    plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -189,7 +209,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = [...Map.groupBy(rows, responseIn(rows))];
+  const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
   return responses.flatMap(([response, list], i) => {
     const [first] = list;
     if (first === undefined) return [];
@@ -214,6 +234,20 @@ function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: Observa
   return ({ response }) => answers.get(response) ?? response;
 }
 
+type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+
+/** Of an answer that two witnesses know by different names, the product's own record counts: it is known by what it used. */
+function withoutTwins(responses: readonly Response[]): readonly Response[] {
+  const isNameless = ([, [first]]: Response) => first?.nameless === true;
+  if (!responses.some(isNameless)) return responses;
+  const used = ([, list]: Response) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
+  const counted = Map.groupBy(
+    responses.filter((one) => !isNameless(one)),
+    used,
+  );
+  return responses.filter((one) => !isNameless(one) || counted.get(used(one))?.pop() === undefined);
+}
+
 /**
  * An answer is written down when it begins, with the few tokens it has then; up to Claude Code 2.1.300 the final number is lost if it comes too late.
  * No language packs twelve characters into a token.
@@ -228,9 +262,11 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
   if (last === undefined) return [];
   const response = last.keys.at(-1);
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
-  const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
+  const calls = records
+    .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
+    .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
-    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null }]),
+    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }
@@ -248,7 +284,8 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
   const texts = new Map(
     records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]),
   );
-  return [...texts.values()].join("\n");
+  // Two witnesses of one response say the same words under different keys.
+  return [...new Set(texts.values())].join("\n");
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {

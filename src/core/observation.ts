@@ -1,4 +1,5 @@
 import { type AgentKey, type CallKey, type MatchKey, type ObservationId, type RecordKey, threadOf } from "./ids.ts";
+import type { Plan } from "./plan.ts";
 import type { Amounts, Tokens } from "./usage.ts";
 
 /** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
@@ -16,6 +17,8 @@ interface Seen {
   readonly order: number;
   /** Told by a live source: where the product itself wrote the same record down, that one counts. */
   readonly live?: true;
+  /** Said by somebody who looked on. Of a record that the product itself keeps, the product's word on whose it is counts. */
+  readonly witness?: true;
 }
 
 /** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
@@ -37,12 +40,15 @@ export type Fact =
   | CallAliased
   | CallOffers
   | CallRefused
+  | AgentAliased
   | FileRefused
   | ParentNamed
   | Answers
   | Lifecycle
   | MessageSent
-  | ProcessSeen;
+  | ProcessSeen
+  | Waits
+  | PlanStated;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
@@ -146,6 +152,8 @@ export interface ModelCalled {
   readonly vendor?: string;
   /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
   readonly costUsd?: number | null;
+  /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
+  readonly nameless?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
@@ -221,6 +229,13 @@ export interface CallRefused {
   readonly call: CallKey;
 }
 
+/** Two names for one agent: a witness that learns its id later called it something else till then. */
+export interface AgentAliased {
+  readonly type: "agent-aliased";
+  readonly alias: AgentKey;
+  readonly agent: AgentKey;
+}
+
 /** The agent's file is not what its place says. What only that place says of the agent does not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
@@ -247,6 +262,8 @@ export interface Answers {
   readonly source: StatedSource;
   /** True: one agent a call, in order of time. False: a name that may come back (a team mate restarted) goes with its newest call. */
   readonly exclusive: boolean;
+  /** How long after the call it may have begun, at most. */
+  readonly withinMs?: number;
   readonly says: string;
 }
 
@@ -262,6 +279,22 @@ export interface Lifecycle {
   readonly result: string | null;
   /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
   readonly yields?: true;
+}
+
+/** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */
+export interface Waits {
+  readonly type: "waits";
+  readonly agent: AgentKey;
+  /** What a person has to give, such as a permission; null where it waits for something else. */
+  readonly for: string | null;
+  /** In words that follow on "waits". */
+  readonly says: string;
+}
+
+/** The agent wrote down what it is going to do, and how far it is; the last word counts. */
+export interface PlanStated {
+  readonly type: "plan-stated";
+  readonly plan: Plan;
 }
 
 /** The speaker wrote to another agent of its tree, which was there already. */
@@ -347,7 +380,10 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
       return [o.child, o.parent];
     case "process-seen":
       return [o.thread];
+    case "agent-aliased":
+      return [o.alias, o.agent];
     case "answers":
+    case "waits":
       return [o.agent];
     case "record":
     case "model-call":
@@ -357,6 +393,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-refused":
     case "call-unrecorded":
     case "total-stated":
+    case "plan-stated":
     case "file-refused":
     case "message-sent":
       return [];

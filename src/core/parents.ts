@@ -24,6 +24,9 @@ export interface ManualLink {
 /** The rule behind an agent that only the call for it speaks of. */
 export const UNANSWERED_RULE = "spawn-call";
 
+/** The rule behind an agent of which nobody knows whose it is. */
+export const UNASSIGNED_RULE = "unassigned";
+
 export type SpawnCall = ObservationOf<"spawn-called">;
 
 export interface Parentage {
@@ -61,8 +64,10 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   const calls = new CallBook(facts);
   const problems: Problem[] = [];
 
+  const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
-    if (o.type === "parent-named") add(o.child, { ...o, call: null, from: o.id });
+    // That nobody knew its parent says nothing where a record tells that it has none.
+    if (o.type === "parent-named" && !(o.rule === UNASSIGNED_RULE && mains.has(o.child))) add(o.child, { ...o, call: null, from: o.id });
     if (o.type === "call-spawned") {
       const parent = calls.callerOf(o.call);
       if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
@@ -247,7 +252,7 @@ class Offers {
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
       if (call === undefined || !isBefore(call, answer)) return undefined;
-      if (!isTaken(call) && mayBe(call)) return call;
+      if (!isTaken(call) && mayBe(call) && (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)) return call;
     }
     return undefined;
   }

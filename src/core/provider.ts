@@ -1,6 +1,9 @@
 import type { EventDraft } from "./event.ts";
+import type { Exchange } from "./exchange.ts";
+import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
+import type { Dialect } from "./traffic.ts";
 
 /** One product whose records we can read. Pure: it is told what bytes are where and says what they mean. */
 export interface Provider {
@@ -22,6 +25,10 @@ export interface Provider {
   readonly hooks?: HookSettings;
   /** `service.name` in its own OpenTelemetry, which `recorded` reads at `otlp/<day>.jsonl`; left out where it has none. */
   readonly telemetry?: string;
+  /** How to follow a server of the product; left out where there is none. */
+  readonly relay?: Relay;
+  /** How its requests to an API are to be understood; left out where nobody knows. */
+  readonly wire?: Dialect;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -99,6 +106,47 @@ export interface Entry {
   readonly at: number | null;
   /** What it says, to recognise it by. */
   readonly preview: string;
+}
+
+/** A server that tells what happens as it happens. The provider says what to ask and what to keep; asking and keeping is done elsewhere. */
+export interface Relay {
+  /** Where a server is as a rule, for help. */
+  readonly address: string;
+  /** The path, below its address, at which it streams all that happens. */
+  readonly stream: string;
+  /** It says something at least this often, whatever happens: where it does not, the connection is dead. */
+  readonly silenceMs: number;
+  /** The variable that holds its password, for help. */
+  readonly secret: string;
+  /** The header that lets us in; null where there is no secret. */
+  authorization(env: Readonly<Record<string, string | undefined>>, given: Credentials | null): string | null;
+  /** For one server, from now on. */
+  follow(): Follower;
+}
+
+export interface Credentials {
+  readonly user: string | null;
+  readonly password: string;
+}
+
+/** Knows what was heard of a server and what may have been missed. */
+export interface Follower {
+  /** A frame of the stream; the name of the recording that it belongs to, null where it is not worth keeping. */
+  heard(frame: unknown): string | null;
+  /** Something was heard of whose beginning nobody knows: it should be asked for soon. */
+  readonly wonders: boolean;
+  /** Asks for whatever may have been missed; after a gap for all that may have gone on in it. Returns whether everything was answered. */
+  catchUp(gap: boolean): Generator<Step, boolean, Answered | null>;
+}
+
+/** Something to ask the server, or an answer worth keeping, and the recording that it belongs to. */
+export type Step = { readonly ask: string } | { readonly keep: JsonObject; readonly in: string };
+
+/** What the server answered, if it did; `asked` is when. */
+export interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+  readonly asked: number;
 }
 
 /** What `retinue import` takes in. */
@@ -228,6 +276,10 @@ export interface Parser {
 export interface Findings {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
+  /** For lines that tell how something stands by now: what earlier lines of the file said under these names (`FindingsOf.row`) is taken back. */
+  readonly replaces?: readonly string[];
+  /** Requests to an API that something new is known of. */
+  readonly exchanges?: readonly Exchange[];
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

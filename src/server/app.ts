@@ -6,8 +6,11 @@ import { dashboard } from "./dashboard.ts";
 import { answerTo, refusal } from "./failures.ts";
 import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { cardRoutes } from "./routes/cards.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
+import { relayRoutes } from "./routes/relays.ts";
+import { requestRoutes } from "./routes/requests.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
 
 /** Nobody has more to say to us than two URIs. */
@@ -22,7 +25,10 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));
   app.route("/api", agentRoutes(context));
   app.route("/api", machineRoutes(context));
+  app.route("/api", requestRoutes(context));
   app.route("/api", liveRoutes(context));
+  app.route("/api", cardRoutes(context));
+  app.route("/api", relayRoutes(context));
   const documentation = {
     info: { title: "retinue", version: context.version, description: "What the agents on this machine did and do. URIs in paths are percent-encoded." },
   };

@@ -6,14 +6,14 @@ import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
 import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
 import { GROUPS } from "../core/stats.ts";
 
-const text = v.nullable(v.string());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const text = v.nullable(v.string());
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
 
-const Tokens = {
+export const Tokens = {
   inputTokens: count,
   outputTokens: count,
   reasoningTokens: count,
@@ -220,7 +220,7 @@ export const Health = v.object({
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
 export const Doctor = v.object({
   home: v.string(),
-  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.object({ key: v.string(), hasEffect: v.boolean() })) }),
+  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.string()) }),
   kept: v.object({ path: v.string(), exists: v.boolean(), links: count }),
   index: v.object({ path: v.string(), bytes: count, files: count }),
   roots: v.array(
@@ -270,9 +270,9 @@ export const Failed = v.pipe(
   v.metadata({ ref: "Failed" }),
 );
 
-const wholeNumber = (min: number, max: number) =>
+export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
-const flag = v.pipe(
+export const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
   v.transform((word) => word !== "false" && word !== "0"),
 );
@@ -315,5 +315,6 @@ export const LiveQuery = v.strictObject({
   tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),
   events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
   log: v.optional(v.pipe(uris, v.description("events of this agent and of everybody below it; may be repeated"))),
+  cards: v.optional(v.pipe(flag, v.description("cards"))),
   after: v.optional(v.pipe(v.string(), v.description("where to go on, as Last-Event-ID, for the first connection of an EventSource, which cannot send it"))),
 });

@@ -32,6 +32,8 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   child: "uri",
   parent: "uri",
   address: "nothing",
+  server: "nothing",
+  url: "nothing",
   time: "nothing",
   n: "nothing",
   words: "nothing",

@@ -52,6 +52,7 @@ export class Conversation {
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
+        out.planned(block.input);
         const spawn = spawnCalled(block, row, session);
         if (spawn !== null) {
           this.#spawns.add(block.id);
