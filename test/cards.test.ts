@@ -1,7 +1,7 @@
 /** Cards over a server that is followed: made, moved by what its threads do, delayed by agents, shown to wait; the same with cuts and without. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Card } from "../src/app/cards.ts";
 import { loadSettings } from "../src/app/settings.ts";
+import type { Card } from "../src/core/card.ts";
 import { FakeServer, type Followed, followed, recordedAnswers } from "./opencode-server.ts";
 import { LiveReader, startServer, type TestServer, until } from "./server.ts";
 

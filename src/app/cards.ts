@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { type CardThread, type Progress, progressOf, STAGES, type Stage, stageOf } from "../core/card.ts";
+import { type Card, type CardThread, progressOf, STAGES, type Stage, stageOf, type Waiting } from "../core/card.ts";
 import { type AgentKey, partsOf, threadKey, threadOf } from "../core/ids.ts";
 import { agentOf, describe, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
@@ -12,32 +12,6 @@ import type { Env } from "./home.ts";
 import { keep, keptPath, type Library } from "./library.ts";
 import { RELAYED_NAMES } from "./relayed.ts";
 import { resolve } from "./resolve.ts";
-
-/** A card as everybody sees it. */
-export interface Card {
-  readonly id: string;
-  readonly title: string;
-  readonly stage: Stage;
-  /** Whoever waits for a person, at any depth, the longest first. */
-  readonly waiting: readonly Waiting[];
-  readonly progress: Progress | null;
-  /** URIs of its top-level threads. */
-  readonly threads: readonly string[];
-  /** Agents that are shown here because it is the only card that is worked on; nobody knows whose they are. */
-  readonly inferred: readonly string[];
-  readonly agents: { readonly total: number; readonly running: number };
-  readonly createdAt: string;
-  readonly lastActivityAt: string | null;
-}
-
-export interface Waiting {
-  readonly uri: string;
-  /** What people call the agent. */
-  readonly agent: string;
-  readonly for: string;
-  readonly says: string;
-  readonly since: string | null;
-}
 
 /** What a person asks for. */
 export interface CardWish {
