@@ -41,6 +41,8 @@ export class Cards {
   readonly #library: Library;
   readonly #env: Env;
   readonly #guess: boolean;
+  /** As they were worked out last. */
+  #views: ReadonlyMap<string, { readonly made: string; readonly seen: CardAgents }> = new Map();
 
   constructor({ library, env, guess }: CardsOptions) {
     this.#library = library;
@@ -48,14 +50,23 @@ export class Cards {
     this.#guess = guess;
   }
 
-  async list(): Promise<readonly CardAgents[]> {
+  /** `changed` tells which threads something may have happened to since the last time; others are as they were then. */
+  async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
     const kept = await this.#all();
-    const seen = kept.map((card) => this.#seen(card));
+    const seen = kept.map((card) => this.#asBefore(card, changed) ?? this.#seen(card));
+    this.#views = new Map(kept.map((card, i) => [card.id, { made: JSON.stringify(card), seen: seen[i] as CardAgents }]));
     const [only, ...more] = seen.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return seen;
     const inferred = this.#unassigned();
     const uris = inferred.map((key) => this.#forest([key])?.agents.get(key)?.uri ?? "");
     return seen.map((one) => (one === only ? { ...one, inferred, card: { ...one.card, inferred: uris } } : one));
+  }
+
+  /** Null where it has to be worked out: what runs may change without a word. */
+  #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
+    const view = this.#views.get(card.id);
+    if (view === undefined || view.made !== JSON.stringify(card) || view.seen.card.stage === "working" || view.seen.card.agents.running > 0) return null;
+    return card.threads.some(changed) ? null : view.seen;
   }
 
   async get(id: string): Promise<CardAgents> {
