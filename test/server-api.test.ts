@@ -106,6 +106,22 @@ describe("every route answers as it is described:", () => {
   });
 
   it.each([
+    [JSON.stringify({ path: "/nowhere/x.jsonl" }), 200],
+    ["no JSON", 200],
+    ["x".repeat(100_000), 413],
+  ])("POST /api/hooks, %#", async (body, status) => {
+    expect((await ask("/api/hooks", "/api/hooks", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    ["/v1/traces", "{}", 200],
+    ["/v1/logs", JSON.stringify({ resourceLogs: [{}] }), 200],
+    ["/v1/logs", "{", 400],
+  ])("POST %s, %#", async (route, body, status) => {
+    expect((await ask(route, route, post(body))).status).toBe(status);
+  });
+
+  it.each([
     [{ title: " " }, 400],
     [{}, 400],
     [{ title: "x", colour: "red" }, 400],
@@ -199,24 +215,26 @@ describe("every route answers as it is described:", () => {
       "/api/doctor",
       "/api/health",
     ];
-    expect(Object.keys(document.paths).sort()).toEqual(
-      [
-        ...routes,
-        "/api/cards",
-        "/api/cards/{id}",
-        "/api/cards/{id}/agent-activity",
-        "/api/cards/{id}/logs",
-        "/api/links",
-        "/api/links/{child}",
-        "/api/live",
-        "/api/relays",
-        "/api/relays/{id}",
-        "/api/search",
-        "/api/stats",
-        "/api/stats/threads",
-        "/api/threads",
-      ].sort(),
-    );
+    expect(Object.keys(document.paths).sort()).toEqual([
+      ...routes.slice(0, 6),
+      "/api/cards",
+      "/api/cards/{id}",
+      "/api/cards/{id}/agent-activity",
+      "/api/cards/{id}/logs",
+      ...routes.slice(6),
+      "/api/hooks",
+      "/api/links",
+      "/api/links/{child}",
+      "/api/live",
+      "/api/relays",
+      "/api/relays/{id}",
+      "/api/search",
+      "/api/stats",
+      "/api/stats/threads",
+      "/api/threads",
+      "/v1/logs",
+      "/v1/traces",
+    ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });
 

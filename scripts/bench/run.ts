@@ -14,6 +14,7 @@ import { CCUSAGE, ccusageProgram } from "./ccusage.ts";
 import { bytes, markdownTable, parseBytes, percent, ratio, seconds, thousands } from "./format.ts";
 import { type HomeOptions, writeHome } from "./home.ts";
 import { type Command, type Measurement, measure, median } from "./measure.ts";
+import { quickSection } from "./quick.ts";
 import { Subject } from "./subject.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -32,6 +33,7 @@ const { values: given } = parseArgs({
     runs: { type: "string", default: "3" },
     agents: { type: "string", default: "1000" },
     operations: { type: "string", default: "400" },
+    requests: { type: "string", default: "10000" },
     seed: { type: "string", default: "1" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -39,7 +41,7 @@ const { values: given } = parseArgs({
 });
 if (given.help) {
   console.log(
-    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--operations 400] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --operations about a turn that is traced; --write puts the tables into docs/benchmarks.md",
+    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--operations 400] [--requests 10000] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --operations about a turn that is traced; --requests about the API proxy; --write puts the tables into docs/benchmarks.md",
   );
   process.exit(0);
 }
@@ -66,6 +68,9 @@ execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inher
 const ccusage = await ccusageProgram();
 
 const sections: string[] = [];
+talk("what agents wait for");
+sections.push(await quickSection(scratch));
+console.log(`${sections[0]}\n`);
 for (const options of homes) {
   const folder = mkdtempSync(join(scratch, "home-"));
   const section = await sectionOf(folder, options);
@@ -75,6 +80,7 @@ for (const options of homes) {
 }
 for (const agents of words(given.agents)) sections.push(sectionBy("dashboard", agents, `the dashboard, with a thread of ${agents} agents`));
 for (const operations of words(given.operations)) sections.push(sectionBy("tracing", operations, `tracing a turn of ${operations} operations`));
+for (const requests of words(given.requests)) sections.push(sectionBy("proxy", requests, `the API proxy, with ${requests} requests`));
 if (given.write) writeFileSync(PAGE, pageOf(sections));
 
 /** What a bench of its own prints. */

@@ -1,4 +1,5 @@
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
+import { hash } from "../core/hash.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
@@ -24,6 +25,7 @@ export class EventReader {
   readonly #told = new Map<string, string>();
   readonly #rows = new Set<string>();
   readonly #tellers = new Map<RecordKey, string>();
+  readonly #ahead = new Map<number, number>();
   readonly #counters = new Map<string, number>();
   readonly #calls = new WeakMap<LinkedAgent, ReadonlyMap<RecordKey, Tokens>>();
 
@@ -42,7 +44,7 @@ export class EventReader {
     const events: Unnumbered[] = [];
     for (const path of this.#localFirst(paths)) {
       for await (const draft of this.#newIn(path))
-        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft)) events.push(this.#spoken(forest, draft));
+        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft)) events.push(this.#spoken(forest, draft));
     }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
@@ -50,10 +52,14 @@ export class EventReader {
     return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft }));
   }
 
-  /** An event is named by its place, and that must not change because somebody imports a copy. */
+  /** An event is named by its place, and that must not change because somebody imports a copy, or recorded what the product wrote down itself. */
   #localFirst(paths: Iterable<string>): string[] {
-    const imported = (path: string) => Number(this.#library.source(path)?.imported === true);
-    return [...paths].sort((a, b) => imported(a) - imported(b));
+    const recorded = new Set(this.#library.roots.filter((root) => root.recorded).map((root) => root.path));
+    const rank = (path: string) => {
+      const source = this.#library.source(path);
+      return source === undefined ? 0 : recorded.has(source.root) ? 2 : Number(source.imported);
+    };
+    return [...paths].sort((a, b) => rank(a) - rank(b));
   }
 
   /** The same file may be in several roots, here and imported: each record is told from one of them. */
@@ -62,6 +68,15 @@ export class EventReader {
     const teller = this.#tellers.get(record) ?? path;
     this.#tellers.set(record, teller);
     return teller === path;
+  }
+
+  /** What a witness and the product's own records both say is told once, by whoever comes first. Which of them is ahead is counted, so that what was said twice is told twice. */
+  #isUntold({ speaker, kind, text, tool, witness }: Placed): boolean {
+    if (kind === "error" || kind === "note" || kind === "compaction") return true;
+    const what = hash(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
+    const [ahead, step] = [this.#ahead.get(what) ?? 0, witness === true ? -1 : 1];
+    this.#ahead.set(what, ahead + step);
+    return ahead * step >= 0;
   }
 
   /** A spawn is told once, a status when it is another one than before. */
@@ -244,8 +259,8 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     from: null,
     draft: null,
   } as const;
-  const spawns = agent.children.map((key): Unnumbered => {
-    const child = agentOf(forest, key);
+  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, forest.now));
+  const spawns = children.map((child): Unnumbered => {
     const call = child.spawnCall;
     const time = child.firstAt ?? call?.at ?? null;
     return {
@@ -283,5 +298,9 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
   };
   return [...spawns, standing];
 }
+
+/** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */
+const NAMING_MS = 1_000;
+const isUnnamedYet = ({ verdict, spawnCall }: LinkedAgent, now: number) => verdict.status === "pendingInit" && now - (spawnCall?.at ?? 0) < NAMING_MS;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -16,6 +16,10 @@ export interface RecordContext {
   readonly keys: readonly RecordKey[];
   /** Where it stands among the others of its file; its line, unless one record holds many. */
   readonly order?: number;
+  /** It stands in a recording of a live source. */
+  readonly live?: true;
+  /** Not from the product's own records. */
+  readonly witness?: true;
 }
 
 /** Collects what a parser reads off one record, and gives each observation the id of its place. */
@@ -62,8 +66,9 @@ export class FindingsOf implements Findings {
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order } = this.#record;
-    this.observations.push({ ...fact, id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line });
+    const { speaker, line, order, live, witness } = this.#record;
+    const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
+    this.observations.push({ ...fact, ...seen, ...(live === undefined ? {} : { live }), ...(witness === undefined ? {} : { witness }) });
   }
 }
 

@@ -2,6 +2,7 @@ import type { StatusVerdict } from "./agent.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
 import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
+import { byOneName } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -85,9 +86,9 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
  * Every agent that any observation mentions is in it, under its parent or as a root.
  */
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
-  const all = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
-  const facts = withoutRefused(all.filter(ownership.isOriginal));
+  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
   const gathered = gatherAgents(facts, ownership.ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
@@ -177,6 +178,14 @@ function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
   const refused = new Set(facts.flatMap((f) => (f.type === "file-refused" ? [f.agent] : [])));
   for (const f of facts) if (f.type === "record") refused.delete(f.speaker);
   return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
+}
+
+/** What a live source told of a record that the product itself wrote down: said twice, and counted once. */
+function withoutEchoes(facts: readonly Observation[]): readonly Observation[] {
+  const tells = (f: Observation) => f.type === "record" || f.type === "model-call";
+  if (!facts.some((f) => f.live)) return facts;
+  const written = new Set(facts.flatMap((f) => (tells(f) && !f.live ? f.keys.slice(0, 1) : [])));
+  return facts.filter((f) => !(f.live && tells(f) && f.keys.slice(0, 1).some((key) => written.has(key))));
 }
 
 function emptyAgent(key: AgentKey): GatheredAgent {

@@ -150,7 +150,7 @@ class CallBook {
       if (o.type === "spawn-called") {
         noteCaller(this.#callers, o.call, o);
         const known = this.#spawns.get(o.call);
-        if (known === undefined || o.id < known.id) this.#spawns.set(o.call, o);
+        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
       }
     }
   }
@@ -162,6 +162,9 @@ class CallBook {
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
+
+/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
 
 interface Caller {
   readonly agent: AgentKey;
@@ -249,7 +252,7 @@ class Offers {
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
       if (call === undefined || !isBefore(call, answer)) return undefined;
-      if (!isTaken(call) && mayBe(call)) return call;
+      if (!isTaken(call) && mayBe(call) && (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)) return call;
     }
     return undefined;
   }

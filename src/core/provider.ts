@@ -1,7 +1,9 @@
 import type { EventDraft } from "./event.ts";
+import type { Exchange } from "./exchange.ts";
 import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
+import type { Dialect } from "./traffic.ts";
 
 /** One product whose records we can read. Pure: it is told what bytes are where and says what they mean. */
 export interface Provider {
@@ -17,8 +19,16 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
+  /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
+  wrap?(command: readonly string[]): Wrapping | null;
+  /** How the product is told to call us; left out where it has no hooks. */
+  readonly hooks?: HookSettings;
+  /** `service.name` in its own OpenTelemetry, which `recorded` reads at `otlp/<day>.jsonl`; left out where it has none. */
+  readonly telemetry?: string;
   /** How to follow a server of the product; left out where there is none. */
   readonly relay?: Relay;
+  /** How its requests to an API are to be understood; left out where nobody knows. */
+  readonly wire?: Dialect;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -39,6 +49,53 @@ export interface Provider {
   /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
   entry?(record: Uint8Array): Entry | null;
 }
+
+/** A command that runs the product. */
+export interface Wrapping {
+  /** What it prints is a stream that `recorded` reads at `run/<id>.jsonl`. */
+  readonly speaks: boolean;
+  /** The same command, made to print such a stream; null where it cannot, as it wants a terminal. */
+  readonly speaking: readonly string[] | null;
+  /** What can be said to it while it runs, if it was made to listen; null where it never listens. */
+  readonly control: Control | null;
+}
+
+/** What is written to the product's input to steer it. Left out where the product knows no such thing. */
+export interface Control {
+  /** The same command, made to listen, and what was to be asked on the command line, which has to be said now. */
+  readonly listening: readonly string[];
+  readonly first: string | null;
+  send(text: string): Said;
+  interrupt?(): Said;
+  stop?(agent: string): Said;
+  /** `call` is the one that made the agent. */
+  background?(call: string): Said;
+  /** What a line that it prints answers, if it does: what was said under this name, and what is wrong with it. */
+  answerIn(line: string): { readonly id: string; readonly error: string | null } | null;
+}
+
+/** A line for the product's input. It answers those that have a name. */
+export interface Said {
+  readonly line: string;
+  readonly id: string | null;
+}
+
+/** The product's settings, as far as its hooks are concerned. Pure: texts in, texts out. */
+export interface HookSettings {
+  /** The file, below the product's root. */
+  readonly file: string;
+  /** What the user has to do besides, if anything. */
+  readonly next: string | null;
+  /** The settings with hooks that run the command, and nothing else changed; null stands for no file. A sentence where the text cannot be read. */
+  install(text: string | null, command: string): string | { readonly wrong: string };
+  /** Without them, and nothing else changed. */
+  uninstall(text: string): string | { readonly wrong: string };
+  /** The commands of all hooks that stand in it. */
+  commands(text: string): readonly string[];
+}
+
+/** Whether a hook's command is one of ours, wherever we were installed. */
+export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
 
 /** A part of a thread that can be named, and the one it follows. */
 export interface Entry {
@@ -221,6 +278,8 @@ export interface Findings {
   readonly problems: readonly Problem[];
   /** For lines that tell how something stands by now: what earlier lines of the file said under these names (`FindingsOf.row`) is taken back. */
   readonly replaces?: readonly string[];
+  /** Requests to an API that something new is known of. */
+  readonly exchanges?: readonly Exchange[];
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

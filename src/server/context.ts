@@ -29,6 +29,8 @@ export interface ServerState {
   reading: { readonly done: number; readonly all: number } | null;
   watching: boolean;
   clients: number;
+  /** Tells of files that have changed, before the operating system does. */
+  tell: (paths: readonly string[]) => void;
   /** Aborted when the server goes: streams end then. */
   readonly stop: AbortController;
 }

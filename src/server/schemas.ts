@@ -6,8 +6,8 @@ import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
 import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
 import { GROUPS } from "../core/stats.ts";
 
-const text = v.nullable(v.string());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const text = v.nullable(v.string());
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
@@ -220,7 +220,7 @@ export const Health = v.object({
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
 export const Doctor = v.object({
   home: v.string(),
-  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.object({ key: v.string(), hasEffect: v.boolean() })) }),
+  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.string()) }),
   kept: v.object({ path: v.string(), exists: v.boolean(), links: count }),
   index: v.object({ path: v.string(), bytes: count, files: count }),
   roots: v.array(
@@ -251,6 +251,10 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const OtlpTaken = v.object({
+  partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
+});
+export const Woken = v.object({ watching: v.boolean() });
 export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
 
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
@@ -268,7 +272,7 @@ export const Failed = v.pipe(
 
 export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
-const flag = v.pipe(
+export const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
   v.transform((word) => word !== "false" && word !== "0"),
 );

@@ -86,7 +86,7 @@ async function start(options: ServeOptions): Promise<Served> {
   const host = options.host ?? LOCAL;
   const token = isLoopback(host) ? null : randomBytes(24).toString("base64url");
   const instance = randomBytes(8).toString("hex");
-  const state: ServerState = { reading: null, watching: false, clients: 0, stop: new AbortController() };
+  const state: ServerState = { reading: null, watching: false, clients: 0, tell: () => {}, stop: new AbortController() };
   const library = await openLibrary({
     env,
     settings,
@@ -170,9 +170,13 @@ interface Listeners {
 
 async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
+  const onError = (error: Error) => talk(`watching: ${error.message}`);
+  const onWatching = (tell: ServerState["tell"]) => {
+    state.tell = tell;
+  };
   const since = library.now();
   try {
-    for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
+    for await (const threads of live(library, { signal, onError, onWatching })) {
       state.watching = true;
       state.reading = null;
       if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();

@@ -33,9 +33,11 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   parent: "uri",
   address: "nothing",
   server: "nothing",
+  url: "nothing",
   time: "nothing",
   n: "nothing",
   words: "nothing",
+  command: "files",
 };
 
 /** Taken from the program itself, so that no command and no option can be missing. */

@@ -1,10 +1,12 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, Stream } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portable } from "./portable.ts";
 import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
 import { relay } from "./relay.ts";
-import { ServerEvents } from "./stream.ts";
+import { ServerEvents } from "./server-events.ts";
+import { OpencodeStream, wrap } from "./stream.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
 
@@ -16,6 +18,7 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
   [/^export\/[^/]+\/[^/]+\.json$/, exportFile],
 ];
 
+const LIVE = { run: liveStream({ open: (saved) => new OpencodeStream(saved), promptIn: () => null }) };
 /** What a server said while it was followed, a file a session. */
 const FOLLOWED: FileStream = { shape: "lines", open: (file, saved) => new ServerEvents(file, saved) };
 
@@ -46,7 +49,8 @@ export const opencode: Provider = {
     const document = DOCUMENTS.find(([name]) => name.test(path));
     return document === undefined ? null : { shape: "document", open: document[1] };
   },
-  recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : null),
+  recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
+  wrap,
   relay,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),

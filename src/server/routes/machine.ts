@@ -4,14 +4,16 @@ import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import type { Library } from "../../app/library.ts";
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
+import { uriOf } from "../../app/requests.ts";
 import { checkTarget } from "../../app/resolve.ts";
 import { search } from "../../app/search.ts";
 import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
+import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery } from "../schemas.ts";
+import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -53,19 +55,26 @@ export function machineRoutes(context: ServerContext): Hono {
       return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
     })
     .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
+      const body: unknown = await c.req.json().catch(() => null);
+      const path = asText(asObject(body)?.path);
+      if (path !== null) state.tell([path]);
+      return c.json({ watching: state.watching });
+    })
     .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
       if (context.isDemo) throw new Failure("failed", "this is the demo");
       return c.json({ address: (await context.demo()).address });
     })
     .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
-      const { child, parent } = c.req.valid("json");
+      const given = c.req.valid("json");
+      const [child, parent] = [uriOf(library, given.child), uriOf(library, given.parent)];
       for (const uri of [child, parent]) checkTarget(uri);
       const { threads, ...linked } = await linkByHand(library, env, child, parent);
       await hub.changed(threads);
       return c.json(linked);
     })
     .delete("/links/:child", answers("Take a manual link back", Linked, ["usage", "not_found"]), async (c) => {
-      const { threads, ...linked } = await unlinkByHand(library, env, c.req.param("child"));
+      const { threads, ...linked } = await unlinkByHand(library, env, uriOf(library, c.req.param("child")));
       await hub.changed(threads);
       return c.json(linked);
     });
