@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { Observation } from "../../core/observation.ts";
 import type { Parser } from "../../core/provider.ts";
 import { recordedLine } from "../../core/recording.ts";
-import { ServerEvents } from "./stream.ts";
+import { ServerEvents } from "./server-events.ts";
 
 const FILE = { path: "/recordings/x.jsonl", bytes: 1 };
 const bytes = (line: string) => new TextEncoder().encode(line.trimEnd());
