@@ -176,6 +176,27 @@ it("says in the API's words that the upstream cannot be reached, or is silent fo
   expect([silent.status, JSON.parse(silent.body.toString()).error.type]).toEqual([504, "timeout_error"]);
 });
 
+it("asks once more where the upstream closes an idle connection at the moment it is used again", async () => {
+  let requests = 0;
+  const upstream = createSocketServer((socket) => {
+    let isUsed = false;
+    socket.on("data", () => {
+      requests += 1;
+      if (isUsed) socket.resetAndDestroy();
+      else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
+      isUsed = true;
+    });
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void upstream.close());
+  const proxied = await startProxied(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`);
+  onTestFinished(() => proxied.dispose());
+  const headers = { "content-length": 2 };
+  for (const _ of [1, 2, 3]) expect((await ask(`${proxied.url}/v1/messages`, { ...POST, headers }, ["{}"])).body.toString()).toBe("fine");
+  expect(requests).toBeGreaterThan(3);
+});
+
 it("leads nowhere but to its upstream", async () => {
   const { upstream, proxied } = await between(({ outgoing }) => outgoing.end("ours"));
   const { hostname, port } = new URL(proxied.url);
