@@ -8,6 +8,27 @@ const ROOT = join(import.meta.dirname, "..");
 /** By then agents of agents are at work, and some have failed. */
 const INTO_THE_DEMO_MS = 22_000;
 
+interface Shot {
+  readonly name: string;
+  readonly scheme: "light" | "dark";
+  /** Without the thread, which is put in for `URI`. */
+  readonly hash: string;
+  /** What has to be there before. */
+  readonly shows: string;
+  readonly height?: number;
+  readonly scale?: number;
+}
+
+const SHOTS: readonly Shot[] = [
+  { name: "dashboard-light", scheme: "light", hash: "#/tree/URI", shows: ".row.root", scale: 1.5 },
+  { name: "dashboard-dark", scheme: "dark", hash: "#/log/URI", shows: ".entry", scale: 1.5 },
+  { name: "waterfall-light", scheme: "light", hash: "#/waterfall/URI", shows: ".waterfall canvas.picture", height: 520 },
+  { name: "waterfall-dark", scheme: "dark", hash: "#/waterfall/URI", shows: ".waterfall canvas.picture", height: 520 },
+  { name: "icicle-light", scheme: "light", hash: "#/waterfall/URI?as=icicle&by=cost", shows: ".icicle canvas.picture", height: 420 },
+  { name: "graph-dark", scheme: "dark", hash: "#/graph/URI?color=type", shows: ".drawing [data-uri]", height: 520 },
+  { name: "stats-light", scheme: "light", hash: "#/stats", shows: "[data-chart=template] tr", height: 900 },
+];
+
 const demo = spawn(process.execPath, [join(ROOT, "src/cli/main.ts"), "demo", "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
 const url = await new Promise<string>((resolve) => {
   demo.stdout.on("data", (chunk: Buffer) => {
@@ -20,16 +41,14 @@ try {
   await wait(INTO_THE_DEMO_MS);
   const { items } = (await (await fetch(`${url}/api/threads`)).json()) as { items: { uri: string; counts: { descendants: number } }[] };
   const [newest] = items.toSorted((a, b) => b.counts.descendants - a.counts.descendants).slice(0, 1);
-  for (const scheme of ["light", "dark"] as const) {
-    const context = await browser.newContext({ viewport: { width: 1360, height: 640 }, deviceScaleFactor: 1.5, colorScheme: scheme });
+  for (const { name, scheme, hash, shows, height = 640, scale = 1 } of SHOTS) {
+    const context = await browser.newContext({ viewport: { width: 1360, height }, deviceScaleFactor: scale, colorScheme: scheme });
     const page = await context.newPage();
-    await page.goto(`${url}/#/${scheme === "light" ? "tree" : "log"}/${newest?.uri}`);
-    await page
-      .locator(scheme === "light" ? ".row.root" : ".entry")
-      .first()
-      .waitFor();
+    await page.goto(`${url}/${hash.replace("URI", newest?.uri ?? "")}`);
+    await page.locator(shows).first().waitFor();
     await wait(800);
-    await page.screenshot({ path: join(ROOT, `docs/dashboard-${scheme}.png`) });
+    await page.screenshot({ path: join(ROOT, `docs/${name}.png`) });
+    await context.close();
   }
 } finally {
   await browser.close();

@@ -1,11 +1,12 @@
 /** What a command loads before it can begin. Modules are counted, not milliseconds. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { retinue } from "./cli.ts";
 import { recordedHome } from "./fixtures.ts";
+import { withoutComments } from "./source-files.ts";
 
 const NOTE_PACKAGES = pathToFileURL(join(import.meta.dirname, "note-packages.ts")).href;
 const HOME = recordedHome("claude", "c-nested").home;
@@ -71,3 +72,45 @@ async function heavyOnesOf(args: readonly string[], env: Readonly<Record<string,
   expect(packages).toContain("commander");
   return packages.filter((name) => HEAVY.has(name)).sort();
 }
+
+/** Everything that a file loads before it can begin: what it imports, and what that imports; types are no code, and what is imported on demand comes later. */
+function loadedBy(path: string): string[] {
+  const loaded = new Set([path]);
+  for (const file of loaded) {
+    if (!file.startsWith("src/")) continue;
+    const code = withoutComments(readFileSync(join(import.meta.dirname, "..", file), "utf8"));
+    for (const [, target = ""] of code.matchAll(/^(?:import|export) (?!type\b)[^;]*?from "([^"]+)";$/gm))
+      loaded.add(target.startsWith(".") ? posix.join(posix.dirname(file), target) : target);
+  }
+  return [...loaded].sort();
+}
+
+describe("what agents wait for has an entry of its own:", () => {
+  it("the hook loads nothing but these", () => {
+    expect(loadedBy("src/app/hook.ts")).toEqual([
+      "node:fs",
+      "node:os",
+      "node:path",
+      "src/app/home.ts",
+      "src/app/hook.ts",
+      "src/app/instance-note.ts",
+      "src/core/json.ts",
+      "src/core/recording.ts",
+      "src/providers/claude/hook-payload.ts",
+      "src/providers/codex/hook-payload.ts",
+      "src/providers/hook-payloads.ts",
+      "src/transports/recorder.ts",
+    ]);
+  });
+
+  it("the status line loads no package, no store and no provider but the words of one", () => {
+    const loaded = loadedBy("src/cli/statusline.ts");
+    expect(loaded).toContain("src/cli/statusline.ts");
+    expect(loaded.filter((path) => !path.startsWith("src/") && !path.startsWith("node:"))).toEqual([]);
+    expect(loaded.filter((path) => /^src\/(stores|server|providers)\//.test(path))).toEqual([
+      "src/providers/claude/keys.ts",
+      "src/providers/claude/statusline.ts",
+      "src/providers/status-lines.ts",
+    ]);
+  });
+});

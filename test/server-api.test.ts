@@ -86,6 +86,12 @@ describe("every route answers as it is described:", () => {
     ["/api/doctor", () => "/api/doctor", 200],
     ["/api/live", () => `/api/live?tree=${encodeURIComponent(NOBODY)}`, 404],
     ["/api/live", () => "/api/live?colour=red", 400],
+    ["/api/cards", () => "/api/cards", 200],
+    ["/api/cards/{id}", () => "/api/cards/card_0", 404],
+    ["/api/cards/{id}/agent-activity", () => "/api/cards/card_0/agent-activity", 404],
+    ["/api/cards/{id}/logs", () => "/api/cards/card_0/logs", 404],
+    ["/api/cards/{id}/logs", () => "/api/cards/card_0/logs?limit=0", 400],
+    ["/api/relays", () => "/api/relays", 200],
   ])("GET %s, %#: %s", async (route, path, status) => {
     expect((await ask(route, path())).status).toBe(status);
   });
@@ -97,6 +103,76 @@ describe("every route answers as it is described:", () => {
     [JSON.stringify({ child: "x".repeat(100_000), parent: "y" }), 413],
   ])("POST /api/links, %#", async (body, status) => {
     expect((await ask("/api/links", "/api/links", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    [JSON.stringify({ path: "/nowhere/x.jsonl" }), 200],
+    ["no JSON", 200],
+    ["x".repeat(100_000), 413],
+  ])("POST /api/hooks, %#", async (body, status) => {
+    expect((await ask("/api/hooks", "/api/hooks", post(body))).status).toBe(status);
+  });
+
+  it.each([
+    ["/v1/traces", "{}", 200],
+    ["/v1/logs", JSON.stringify({ resourceLogs: [{}] }), 200],
+    ["/v1/logs", "{", 400],
+  ])("POST %s, %#", async (route, body, status) => {
+    expect((await ask(route, route, post(body))).status).toBe(status);
+  });
+
+  it.each([
+    [{ title: " " }, 400],
+    [{}, 400],
+    [{ title: "x", colour: "red" }, 400],
+    [{ title: "x", threads: ["what is this"] }, 400],
+    [{ title: "x", threads: ["latest/nobody"] }, 404],
+    [{ title: "x", stage: "done" }, 409],
+    [{ title: "x".repeat(100_000) }, 413],
+  ])("POST /api/cards %j", async (body, status) => {
+    expect((await ask("/api/cards", "/api/cards", post(JSON.stringify(body)))).status).toBe(status);
+  });
+
+  it("a card goes through its life: made of a thread, shown, changed, reopened, removed", async () => {
+    const change = (method: string, body: unknown) => ({ ...post(JSON.stringify(body)), method });
+    const { body: made } = await ask("/api/cards", "/api/cards", post(JSON.stringify({ threads: [thread.uri] })));
+    const { id } = made as { id: string };
+    const path = `/api/cards/${id}`;
+    expect(made).toMatchObject({
+      title: thread.title ?? thread.prompt,
+      stage: "done",
+      waiting: [],
+      threads: [thread.uri],
+      agents: { total: nested(thread).length },
+    });
+    const taken = await ask("/api/cards", "/api/cards", post(JSON.stringify({ title: "Again", threads: [thread.uri] })));
+    expect(taken).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining("one card at most") as string } } });
+    const child = await ask("/api/cards/{id}", path, change("PATCH", { threads: [thread.children[0]?.uri] }));
+    expect(child.status).toBe(400);
+    const { body: activity } = await ask("/api/cards/{id}/agent-activity", `${path}/agent-activity`);
+    expect(activity).toMatchObject({ card_id: id, session_mappings: { length: nested(thread).length - 1 }, agents: { length: nested(thread).length } });
+    const { body: log } = (await ask("/api/cards/{id}/logs", `${path}/logs?limit=1000`)) as {
+      body: { items: { content: string; metadata: { _subagent: boolean } }[] };
+    };
+    expect(log.items.filter(({ content, metadata }) => content.startsWith("↳ ") !== metadata._subagent)).toEqual([]);
+    expect(log.items.some(({ metadata }) => metadata._subagent)).toBe(true);
+    expect((await ask("/api/cards/{id}/logs", `${path}/logs?after=nothing`)).status).toBe(404);
+    expect((await ask("/api/cards/{id}", path, change("PATCH", { title: "Another", stage: "queued" }))).body).toMatchObject({
+      title: "Another",
+      stage: "queued",
+    });
+    expect((await ask("/api/cards/{id}", path, change("PATCH", { stage: "working" }))).status).toBe(409);
+    expect((await ask("/api/cards", "/api/cards")).body).toMatchObject({ items: [{ id, stage: "queued" }] });
+    expect((await ask("/api/cards/{id}", path, { method: "DELETE" })).body).toEqual({ id });
+    expect((await ask("/api/cards/{id}", path, { method: "DELETE" })).status).toBe(404);
+  });
+
+  it.each([
+    [{ provider: "claude", url: "http://127.0.0.1:1" }, 400],
+    [{ provider: "opencode", url: "file:///etc/passwd" }, 400],
+    [{ provider: "opencode" }, 400],
+  ])("POST /api/relays %j", async (body, status) => {
+    expect((await ask("/api/relays", "/api/relays", post(JSON.stringify(body)))).status).toBe(status);
   });
 
   it("a link cannot make a circle", async () => {
@@ -140,14 +216,24 @@ describe("every route answers as it is described:", () => {
       "/api/health",
     ];
     expect(Object.keys(document.paths).sort()).toEqual([
-      ...routes,
+      ...routes.slice(0, 6),
+      "/api/cards",
+      "/api/cards/{id}",
+      "/api/cards/{id}/agent-activity",
+      "/api/cards/{id}/logs",
+      ...routes.slice(6),
+      "/api/hooks",
       "/api/links",
       "/api/links/{child}",
       "/api/live",
+      "/api/relays",
+      "/api/relays/{id}",
       "/api/search",
       "/api/stats",
       "/api/stats/threads",
       "/api/threads",
+      "/v1/logs",
+      "/v1/traces",
     ]);
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });

@@ -14,6 +14,7 @@ import { CCUSAGE, ccusageProgram } from "./ccusage.ts";
 import { bytes, markdownTable, parseBytes, percent, ratio, seconds, thousands } from "./format.ts";
 import { type HomeOptions, writeHome } from "./home.ts";
 import { type Command, type Measurement, measure, median } from "./measure.ts";
+import { quickSection } from "./quick.ts";
 import { Subject } from "./subject.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -67,6 +68,9 @@ execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inher
 const ccusage = await ccusageProgram();
 
 const sections: string[] = [];
+talk("what agents wait for");
+sections.push(await quickSection(scratch));
+console.log(`${sections[0]}\n`);
 for (const options of homes) {
   const folder = mkdtempSync(join(scratch, "home-"));
   const section = await sectionOf(folder, options);

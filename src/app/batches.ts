@@ -1,5 +1,7 @@
-import { type AgentKey, threadOf } from "../core/ids.ts";
+import { type AgentKey, placeOf, threadOf } from "../core/ids.ts";
+import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
+import type { Findings } from "../core/provider.ts";
 import type { FileBatch, FileState, Store } from "../core/store.ts";
 import type { Found } from "./discover.ts";
 
@@ -66,6 +68,31 @@ export class ProblemsOfFile {
     this.#waiting = [];
     this.#more = new Map();
     return problems;
+  }
+}
+
+/** What a file says so far: where a line takes back what earlier ones said, these count no more. */
+export class Standing {
+  readonly #path: string;
+  #observations: Observation[] = [];
+  #rows = new Map<string, Observation[]>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  add({ observations, replaces = [] }: Findings): void {
+    for (const row of replaces) this.#rows.set(row, []);
+    for (const o of observations) (replaces.length === 0 ? this.#observations : (this.#rows.get(this.#rowOf(o)) ?? this.#observations)).push(o);
+  }
+
+  #rowOf = ({ id }: Observation) => placeOf(id).slice(this.#path.length + 1);
+
+  take(): Pick<FileBatch, "observations" | "replaces"> {
+    const taken = { observations: [...this.#observations, ...[...this.#rows.values()].flat()], replaces: [...this.#rows.keys()] };
+    this.#observations = [];
+    this.#rows = new Map();
+    return taken;
   }
 }
 

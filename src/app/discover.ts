@@ -1,13 +1,14 @@
 import { existsSync, lstatSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { hash } from "../core/hash.ts";
+import { decodeText } from "../core/json.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
-import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
-import { type Env, importedRoot, recordingsRoot, userHome } from "./home.ts";
+import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, readIfThere, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
+import { type Env, followedRoots, importedRoot, recordingsRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -153,9 +154,17 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   return null;
 }
 
+/** Every root there may be, without a look at what lies in it. */
+export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
+  return rootsOf(env, PROVIDERS, others).map(({ provider, root, imported, recorded }) => {
+    const folders = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
+    return { provider, path: root, imported, recorded, exists: existsSync(root), folders, files: 0, bytes: 0 };
+  });
+}
+
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const roots = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
+    const roots = [...(others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike), ...followed(env, provider)];
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
     return [
       ...[...new Set(roots)].map((root) => ({ provider, root, imported: false, recorded: false })),
@@ -163,6 +172,16 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
       ...(provider.recorded !== undefined && existsSync(recordings) ? [{ provider, root: recordings, imported: false, recorded: true }] : []),
     ];
   });
+}
+
+/** Where live sources said that there is more. */
+function followed(env: Env, { name, recorded }: Provider): readonly string[] {
+  const list = recorded === undefined ? null : readIfThere(followedRoots(env, name));
+  return list === null
+    ? []
+    : decodeText(list)
+        .text.split("\n")
+        .filter((root) => isAbsolute(root) && existsSync(root));
 }
 
 /** A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object. */

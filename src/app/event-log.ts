@@ -60,6 +60,18 @@ export class EventLog {
     return Date.parse(this.#entries[index]?.event.at ?? "") || 0;
   }
 
+  /** How much happened, and when; how the agent stands by now is told elsewhere. */
+  get span(): LogSpan {
+    const times = this.#entries.flatMap(({ event }) => (event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0]));
+    const known = times.filter((time) => time > 0);
+    return { events: times.length, first: known.length === 0 ? null : Math.min(...known), last: known.length === 0 ? null : Math.max(...known) };
+  }
+
+  idAt(index: number): string | null {
+    const entry = this.#entries[index];
+    return entry === undefined || entry.event.kind === "status" ? null : idOf(entry);
+  }
+
   /** From this place in the log on, at most so many. */
   async page(from: number, limit: number, records: Records = new Map()): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
@@ -82,6 +94,12 @@ export class EventLog {
     const draft = draftOf(drafts, event, from);
     return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, tool: event.tool && { ...event.tool, input: draft?.tool?.input ?? null } };
   }
+}
+
+export interface LogSpan {
+  readonly events: number;
+  readonly first: number | null;
+  readonly last: number | null;
 }
 
 /** Records that were read again for one page: many events may stand in one. */
@@ -118,6 +136,14 @@ export class MergedLog {
     });
     fresh.sort((a, b) => a.time - b.time);
     for (const { log, index } of fresh) this.#places.push({ log, index });
+  }
+
+  /** Of everything that happened, with its id; how agents stand by now is left out. */
+  get ids(): readonly { readonly id: string; readonly index: number }[] {
+    return this.#places.flatMap(({ log, index: at }, index) => {
+      const id = log.idAt(at);
+      return id === null ? [] : [{ id, index }];
+    });
   }
 
   async page(from: number, limit: number): Promise<readonly AgentEvent[]> {

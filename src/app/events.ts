@@ -52,10 +52,14 @@ export class EventReader {
     return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft }));
   }
 
-  /** An event is named by its place, and that must not change because somebody imports a copy. */
+  /** An event is named by its place, and that must not change because somebody imports a copy, or recorded what the product wrote down itself. */
   #localFirst(paths: Iterable<string>): string[] {
-    const imported = (path: string) => Number(this.#library.source(path)?.imported === true);
-    return [...paths].sort((a, b) => imported(a) - imported(b));
+    const recorded = new Set(this.#library.roots.filter((root) => root.recorded).map((root) => root.path));
+    const rank = (path: string) => {
+      const source = this.#library.source(path);
+      return source === undefined ? 0 : recorded.has(source.root) ? 2 : Number(source.imported);
+    };
+    return [...paths].sort((a, b) => rank(a) - rank(b));
   }
 
   /** The same file may be in several roots, here and imported: each record is told from one of them. */
@@ -100,8 +104,10 @@ export class EventReader {
           const drafts = file.parser.events(line.bytes, line.number);
           const after = alikeAfter(drafts);
           for (const [number, draft] of drafts.entries()) {
-            const from = { path, place: { line: line.number, offset: line.offset }, draft: number, fromEnd: after[number] ?? 0 };
-            yield { ...draft, id: `${path}:${line.number}#${number}`, ref: { path, line: line.number }, order: line.number, from };
+            // Where lines tell how something stands by now, the same is said again and again.
+            if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
+            const from = { path, place: { line: line.number, offset: line.offset }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
+            yield { ...draft, id: `${path}:${line.number}#${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
           }
         }
         file.position = positionAfter(line);
@@ -253,8 +259,8 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     from: null,
     draft: null,
   } as const;
-  const spawns = agent.children.map((key): Unnumbered => {
-    const child = agentOf(forest, key);
+  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, forest.now));
+  const spawns = children.map((child): Unnumbered => {
     const call = child.spawnCall;
     const time = child.firstAt ?? call?.at ?? null;
     return {
@@ -292,5 +298,9 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
   };
   return [...spawns, standing];
 }
+
+/** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */
+const NAMING_MS = 1_000;
+const isUnnamedYet = ({ verdict, spawnCall }: LinkedAgent, now: number) => verdict.status === "pendingInit" && now - (spawnCall?.at ?? 0) < NAMING_MS;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -11,6 +11,9 @@ export const importedRoot = (env: Env, provider: string) => join(retinueHome(env
 /** Where what live sources said about agents of a provider is kept, raw. */
 export const recordingsRoot = (env: Env, provider: string) => join(retinueHome(env), "recordings", provider);
 
+/** Folders beyond its usual ones in which a provider's live sources say that it keeps records: a line each. */
+export const followedRoots = (env: Env, provider: string) => join(recordingsRoot(env, provider), "roots");
+
 /** Where retinue keeps its own data. */
 export function retinueHome(env: Env): string {
   return env.RETINUE_HOME || join(env.XDG_DATA_HOME || join(userHome(env), ".local", "share"), "retinue");

@@ -17,7 +17,7 @@ import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
 import { Forests } from "./forests.ts";
-import { type Env, recordingsRoot, retinueHome } from "./home.ts";
+import { type Env, followedRoots, recordingsRoot, retinueHome } from "./home.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
 import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
@@ -135,6 +135,12 @@ export class Library {
     const told = await this.#take(seen.files, seen.known);
     seen.seal();
     return told;
+  }
+
+  /** Whether the file says where else to look. */
+  isListOfRoots(path: string): boolean {
+    const { env, providers = PROVIDERS } = this.#options;
+    return providers.some(({ name }) => path === followedRoots(env, name));
   }
 
   /** Makes the folders in which live sources will be recorded, so that those who follow along can watch them. */

@@ -7,6 +7,8 @@ import type { Library } from "./library.ts";
 export interface LiveOptions {
   readonly signal: AbortSignal;
   readonly onError?: (error: Error) => void;
+  /** Given something to be told by that files have changed, by whoever knows before the operating system says so. */
+  readonly onWatching?: (tell: (paths: readonly string[]) => void) => void;
 }
 
 /** A file that was just written to is looked at this often until it has been quiet for a while. */
@@ -25,9 +27,15 @@ const PULSE_MS = 1_000;
  * Yields whenever something changed, once the library knows it: the threads concerned, or none when only time has passed over running ones.
  * While nothing runs and nothing is written there is no timer, only the operating system's word.
  */
-export async function* live(library: Library, { signal, onError }: LiveOptions): AsyncGenerator<ReadonlySet<AgentKey>> {
+export async function* live(library: Library, options: LiveOptions): AsyncGenerator<ReadonlySet<AgentKey>> {
+  for (let isFirst = true; !options.signal.aborted; isFirst = false) yield* watchOn(library, options, isFirst);
+}
+
+/** Until there is somewhere else to look. */
+async function* watchOn(library: Library, { signal, onError, onWatching }: LiveOptions, isFirst: boolean): AsyncGenerator<ReadonlySet<AgentKey>> {
   const changed = new Set<string>();
   const growing = new Map<string, number>();
+  let isElsewhere = false;
   let noted = 0;
   let wake: () => void = () => {};
   const { decisions } = library;
@@ -35,6 +43,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     for (const path of paths) {
       // Of what we keep ourselves, people's decisions alone may come from elsewhere; they are written at once.
       if (dirname(path) === dirname(decisions) && path !== decisions) continue;
+      isElsewhere ||= library.isListOfRoots(path);
       noted += 1;
       changed.add(path);
       if (path !== decisions) growing.set(path, Date.now());
@@ -44,7 +53,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
   library.keepAtHand(LIVE_FACTS);
   library.expectRecordings();
   // Where to look is known only after a look around.
-  await library.refresh();
+  const told = await library.refresh();
   // A root that stands for all folders of some name, none of which is there yet, is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
@@ -58,8 +67,9 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
     let rechecked = 0;
     let runs = true;
     // What was written between the last look and the beginning of the watch.
-    await library.refresh();
-    yield new Set();
+    const more = await library.refresh();
+    onWatching?.(note);
+    yield isFirst ? new Set() : told.union(more);
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
@@ -68,7 +78,7 @@ export async function* live(library: Library, { signal, onError }: LiveOptions):
       const timer = pause === null ? null : after(pause);
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
-      if (signal.aborted) return;
+      if (signal.aborted || isElsewhere) return;
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
       const rest = last + Math.max(RELINK_MS, took) - Date.now();

@@ -27,8 +27,6 @@ export interface Setting<T> {
   readonly shown: string;
   /** What it does. */
   readonly says: string;
-  /** False: it is understood and checked, and nothing in this version asks for it. */
-  readonly hasEffect: boolean;
 }
 
 /** US dollars for a million tokens of each kind. */
@@ -77,64 +75,62 @@ const matchWindow: Kind<MatchWindow> = {
   },
 };
 
-const setting = <T>(kind: Kind<T>, hasEffect: boolean, otherwise: NoInfer<T>, shown: string, says: string): Setting<T> => ({
+const setting = <T>(kind: Kind<T>, otherwise: NoInfer<T>, shown: string, says: string): Setting<T> => ({
   kind,
   otherwise,
   shown,
   says,
-  hasEffect,
 });
-const [EFFECT, NO_EFFECT] = [true, false];
 
 /** Every key there is. A last part in angle brackets stands for names of the user's. */
 export const SETTINGS = {
   "roots.<provider>": setting(
     folders,
-    EFFECT,
     [],
     "where the product itself keeps its records",
     "Folders to look for a product's records in, instead of those that the environment names.",
   ),
   stale_after: setting(
     duration,
-    EFFECT,
     STALE_AFTER_MS,
     durationWords(STALE_AFTER_MS),
     "How long an unfinished agent may be silent before it counts as shutdown, where its process cannot be seen.",
   ),
   "prices.<model>": setting(
     price,
-    EFFECT,
     { input: 0, output: 0, cache_read: 0, cache_write: 0, cache_write_1h: 0 },
     "the public price list",
     "What a model costs, in US dollars for a million tokens: input and output; cache_read and cache_write, else as input; cache_write_1h, else as cache_write.",
   ),
   match_window: setting(
     matchWindow,
-    EFFECT,
     MATCH_WINDOW,
     "session",
     "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents (`session`: as long as the session lives); also by project folder and by upstream host.",
   ),
-  "relay.single_card_guess": setting(flag, NO_EFFECT, false, "false", "Whether events that name no card go to the only card that is being worked on."),
+  "relay.single_card_guess": setting(
+    flag,
+    false,
+    "false",
+    "Whether sessions of which nobody knows whose they are show, as a guess, in the only card that is being worked on.",
+  ),
+  "cards.from_threads": setting(flag, false, "false", "Whether every thread that begins while the server runs gets a card of its own."),
   "redaction.level": setting(
     oneOf(...REDACTION_LEVELS),
-    EFFECT,
     DEFAULT_REDACTION.level,
     DEFAULT_REDACTION.level,
     "How much may leave this machine: everything but secrets, the same without what tools returned, or no texts at all.",
   ),
-  "redaction.patterns": setting(patterns, EFFECT, [], "none", "What else is a secret, besides what looks like one anyway."),
-  "redaction.paths": setting(globs, EFFECT, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
+  "redaction.patterns": setting(patterns, [], "none", "What else is a secret, besides what looks like one anyway."),
+  "redaction.paths": setting(globs, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
   budgets: setting(
     fields({ usd: amount, tokens: wholeAmount, agents: wholeAmount }),
-    EFFECT,
     {},
     "none",
     "What one session with all its agents may use before the proxy lets nothing more of it through.",
   ),
-  "retention.age": setting(durationOr("forever"), EFFECT, null, "forever", "How long retinue keeps what it recorded itself."),
-  "retention.bytes": setting(sizeOr("unlimited"), EFFECT, null, "unlimited", "How much of what it recorded itself retinue keeps."),
+  "retention.age": setting(durationOr("forever"), null, "forever", "How long retinue keeps what it recorded itself."),
+  "retention.bytes": setting(sizeOr("unlimited"), null, "unlimited", "How much of what it recorded itself retinue keeps."),
 } as const;
 
 export type SettingKey = keyof typeof SETTINGS;

@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import type { Exchange } from "../core/exchange.ts";
 import type { AgentKey } from "../core/ids.ts";
-import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
-import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, stampIn, Writer } from "./batches.ts";
+import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, Standing, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { saidIn } from "./said.ts";
 import { syncDatabase } from "./sync-database.ts";
@@ -92,7 +91,7 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   let last = before;
   const { packed } = found.stream;
   const parser = found.stream.open(asSource(found), goesOn ? state.parser : undefined);
-  let observations: Observation[] = [];
+  const standing = new Standing(found.path);
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
   let exchanges = new Map<string, Exchange>();
@@ -100,9 +99,8 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   const hand = () => {
     const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
     state = { ...state, ...position, parser: parser.save(), tail };
-    writer.add({ before: last, after: state, observations, problems: problems.take(), texts, exchanges: [...exchanges.values()] });
+    writer.add({ before: last, after: state, ...standing.take(), problems: problems.take(), texts, exchanges: [...exchanges.values()] });
     last = state;
-    observations = [];
     texts = [];
     exchanges = new Map();
   };
@@ -113,7 +111,7 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
       if (line.is === "unfinished" && packed === undefined) continue;
       if (line.is === "line") {
         const findings = parser.push(line.bytes, line.number);
-        for (const o of findings.observations) observations.push(o);
+        standing.add(findings);
         for (const p of findings.problems) problems.tell(p);
         for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
         if (findings.observations.length > 0)

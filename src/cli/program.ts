@@ -1,7 +1,9 @@
 import { Argument, Command, Option } from "commander";
 import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
+import { HOOKABLE } from "../app/hook-install.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
+import { RELAYED_NAMES } from "../app/relayed.ts";
 import { productVersion } from "../app/version.ts";
 import { nearest } from "../core/nearest.ts";
 import { REDACTION_LEVELS } from "../core/redaction.ts";
@@ -12,17 +14,21 @@ import { doctor } from "./commands/doctor.ts";
 import { type EventsOptions, events } from "./commands/events.ts";
 import type { ExportOptions } from "./commands/export.ts";
 import type { HookOptions } from "./commands/hook.ts";
+import { type HooksOptions, hooks } from "./commands/hooks.ts";
 import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import type { OutboxOptions } from "./commands/outbox.ts";
 import type { ProxyOptions } from "./commands/proxy.ts";
+import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
+import { type RunOptions, run } from "./commands/run.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
 import { type TreeOptions, tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
+import { watch } from "./commands/watch.ts";
 import { why } from "./commands/why.ts";
 import { type CommonOptions, type Context, openContext } from "./context.ts";
 import { EXPORT_HELP } from "./export-help.ts";
@@ -68,6 +74,10 @@ export function buildProgram(): Command {
     .option("--limit <n>", "how many", "20")
     .option("--running", "only threads that run now")
     .action((options: LsOptions, command: Command) => ls(open(command), options));
+  program
+    .command("statusline")
+    .description("one line for an agent's own status line, or one for each agent shown there; reads what it is asked on stdin")
+    .action(async () => void process.stdout.write(await (await import("./statusline.ts")).statusline(process.env)));
   common(program.command("tree"))
     .description("the tree of agents, with own and subtree columns")
     .argument("<uri>", URI)
@@ -80,6 +90,18 @@ export function buildProgram(): Command {
     .option("--subtree", "of the agents below as well")
     .option("--follow", "go on with what happens from now on, until interrupted")
     .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
+  common(program.command("run"))
+    .description("run an agent's command as it is, and record what it says; its output, exit code and signals pass through untouched")
+    .argument("<command...>", "the command and its arguments, best behind --")
+    .option("--events", "print what happens as events instead of what the command prints")
+    .passThroughOptions()
+    .action((words: string[], options: RunOptions, command: Command) => run(open(command), words, options));
+  common(program.command("hooks"))
+    .description("have an agent's hooks tell us what happens, or no longer; shows the change to its settings and asks")
+    .addArgument(new Argument("<action>", "what to do").choices(["install", "uninstall"]))
+    .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
+    .option("--yes", "do not ask")
+    .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) => hooks(open(command), action, provider, options));
   common(program.command("search"))
     .description("full text over everything people and agents said and asked tools to do")
     .argument("<words...>", "all of them must occur; the last may be unfinished")
@@ -91,6 +113,10 @@ export function buildProgram(): Command {
     .option("--since <time>", "only what was spent since then: 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many lines each", "10")
     .action((options: StatsOptions, command: Command) => stats(open(command), options));
+  common(program.command("watch"))
+    .description("the live tree in the terminal: who runs, on what, since when, for how much; ? shows the keys")
+    .argument("[uri]", URI)
+    .action((uri: string | undefined, _: object, command: Command) => watch(open(command), uri));
   common(program.command("why"))
     .description("every piece of evidence for its parent and its status, and which one decided")
     .argument("<uri>", URI)
@@ -113,6 +139,12 @@ export function buildProgram(): Command {
     .argument("<file>", "the transcript of a session, or of one agent")
     .option("--replace", "even if another one of the same session is here already")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
+  common(program.command("relay"))
+    .description("follow a product's server: all that happens on it is kept and shown, as it happens")
+    .addArgument(new Argument("<provider>", "whose server it is").choices(RELAYED_NAMES))
+    .option("--url <server>", "where it is; otherwise where such a server is as a rule")
+    .addHelpText("after", RELAY_HELP)
+    .action((name: string, options: RelayOptions, command: Command) => relay(open(command), name, options));
   common(program.command("proxy"))
     .description("an API proxy that records what agents ask and links it to them; prints its address")
     .option("--port <n>", "listen at this port; 0 for any that is free (default: 4748)")
@@ -145,7 +177,7 @@ export function buildProgram(): Command {
     .option("--limit <n>", "how many items of each", "10")
     .action(async (options: OutboxOptions, command: Command) => (await import("./commands/outbox.ts")).outbox(open(command), options));
   common(program.command("hook"))
-    .description("for hooks of agents")
+    .description("what agents' hooks call: keeps the payload on stdin, wakes the server and is gone; prints nothing")
     .option("--flush", "send what happened since the last time, if tracing is switched on")
     .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
   common(program.command("doctor"))

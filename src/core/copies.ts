@@ -47,6 +47,8 @@ export class Copies {
       if (o.type === "record") this.#speakers.add(o.speaker);
       if (o.type === "agent-described" && o.file?.bornMs != null)
         this.#born.set(o.agent, Math.min(this.#born.get(o.agent) ?? Number.POSITIVE_INFINITY, o.file.bornMs));
+      // A live source copies nothing, and what it tells came to us by another clock.
+      if (o.live) continue;
       for (const holder of new Set([o.speaker, threadOf(o.speaker)])) {
         if (!wanted.has(holder) || (holder !== o.speaker && rivals.has(holder))) continue;
         const list = this.#byHolder.get(holder);

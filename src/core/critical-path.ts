@@ -1,5 +1,5 @@
 import type { AgentRecord } from "./agent.ts";
-import type { Span } from "./span.ts";
+import { AGENTS, type Span } from "./span.ts";
 
 /** An agent's life, as far as it matters for who waited for whom. */
 export interface Life {
@@ -28,9 +28,22 @@ export interface CriticalPart {
 interface Wait {
   readonly uri: string;
   readonly since: number;
+  /** When the child began what was waited for, and when it had ended. */
   readonly from: number;
-  /** When the child that was waited for had ended. */
   readonly to: number;
+}
+
+/** Agents in the background may outlive the thread: then all of it has ended when the last of them has. */
+export function withLast(root: string, lives: ReadonlyMap<string, Life | undefined>): (uri: string) => Life | undefined {
+  const own = lives.get(root);
+  if (own === undefined) return (uri) => lives.get(uri);
+  const [last, until] = [...lives].reduce<[string, number]>(
+    (latest, [uri, life]) => (life !== undefined && life.to > latest[1] ? [uri, life.to] : latest),
+    [root, own.to],
+  );
+  const waited: Span = { kind: "wait", from: own.to, to: until, name: AGENTS, callId: null, tokens: 0, outputTokens: 0, end: "done", agents: [last] };
+  const whole = last === root ? own : { ...own, to: until, spans: [...own.spans, waited] };
+  return (uri) => (uri === root ? whole : lives.get(uri));
 }
 
 /**
@@ -46,19 +59,25 @@ export function criticalPath(root: string, livesAs: (uri: string) => Life | unde
     return known;
   };
   const whole = livesAs(root);
-  const stack = whole === undefined ? [] : [{ uri: root, until: whole.to }];
+  const stack = whole === undefined ? [] : [{ uri: root, since: whole.from, until: whole.to }];
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    const { uri, until } = at;
+    const { uri, since, until } = at;
     const life = livesAs(uri) as Life;
     // Records may contradict each other: nobody waits for itself, nor for whoever waits for it.
     const isAbove = (one: string) => one === uri || stack.some((frame) => frame.uri === one);
-    const wait = waitsOf(uri, life).find((one) => one.to <= until && one.to > one.since && one.from < one.to && !isAbove(one.uri));
-    const from = wait === undefined ? Math.min(life.from, until) : wait.to;
+    const wait = waitsOf(uri, life).find((one) => one.to <= until && one.to > Math.max(since, one.since) && one.from < one.to && !isAbove(one.uri));
+    const from = wait === undefined ? Math.min(since, until) : wait.to;
     if (until > from) parts.push({ uri, from, to: until });
     if (wait === undefined) continue;
-    stack.push({ uri, until: wait.from }, { uri: wait.uri, until: wait.to });
+    stack.push({ uri, since, until: wait.from }, { uri: wait.uri, since: wait.from, until: wait.to });
   }
   return parts.reverse();
+}
+
+/** When the work began that was waited for: one that had been done by then, and was set to work again, began anew. */
+function begunBy({ from, spans }: Life, since: number): number {
+  const isAtWork = spans.some((span) => span.from <= since && (span.to ?? Number.POSITIVE_INFINITY) > since);
+  return from >= since || isAtWork ? from : (spans.find((span) => span.from > since)?.from ?? from);
 }
 
 /** The latest first. */
@@ -68,7 +87,7 @@ function waitsIn(life: Life, livesAs: (uri: string) => Life | undefined): Wait[]
       ? []
       : span.agents.flatMap((uri) => {
           const child = livesAs(uri);
-          return child === undefined ? [] : [{ uri, since: span.from, from: child.from, to: Math.min(child.to, span.to ?? life.to) }];
+          return child === undefined ? [] : [{ uri, since: span.from, from: begunBy(child, span.from), to: Math.min(child.to, span.to ?? life.to) }];
         }),
   );
   return waits.sort((a, b) => b.to - a.to || a.from - b.from || (a.uri < b.uri ? -1 : 1));

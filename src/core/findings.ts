@@ -1,5 +1,6 @@
 import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
 import type { Fact, Observation } from "./observation.ts";
+import { planIn } from "./plan.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { Findings } from "./provider.ts";
 
@@ -15,6 +16,8 @@ export interface RecordContext {
   readonly keys: readonly RecordKey[];
   /** Where it stands among the others of its file; its line, unless one record holds many. */
   readonly order?: number;
+  /** It stands in a recording of a live source. */
+  readonly live?: true;
   /** Not from the product's own records. */
   readonly witness?: true;
 }
@@ -52,14 +55,20 @@ export class FindingsOf implements Findings {
     this.#push(fact, [], null);
   }
 
+  /** A tool was asked to do this: where that is to write down a plan, it is stated. */
+  planned(input: unknown): void {
+    const plan = planIn(input);
+    if (plan !== null) this.add({ type: "plan-stated", plan });
+  }
+
   problem(code: ProblemCode, detail: string): void {
     this.problems.push({ code, where: this.#place, detail });
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, witness } = this.#record;
+    const { speaker, line, order, live, witness } = this.#record;
     const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
-    this.observations.push(witness === undefined ? { ...fact, ...seen } : { ...fact, ...seen, witness });
+    this.observations.push({ ...fact, ...seen, ...(live === undefined ? {} : { live }), ...(witness === undefined ? {} : { witness }) });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
+import type { Plan } from "./plan.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens } from "./usage.ts";
@@ -25,6 +26,14 @@ export interface PendingCall {
   readonly spawns: boolean;
   /** What has to come before it begins. */
   readonly waitsFor: string | null;
+  readonly at: number | null;
+}
+
+/** That the product says it waits, and since when. */
+export interface StatedWait {
+  readonly for: string | null;
+  readonly says: string;
+  readonly since: number | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -56,6 +65,10 @@ export interface GatheredAgent {
   readonly own: OwnStand | null;
   /** Tool calls of its last response that have no result yet. */
   readonly pending: readonly PendingCall[];
+  /** Oldest first. */
+  readonly waits: readonly StatedWait[];
+  /** The last one it wrote down. */
+  readonly plan: Plan | null;
   readonly messages: number;
   /** What it wrote to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
@@ -99,6 +112,7 @@ export function gatherAgents(
       case "model-call":
       case "call-unrecorded":
       case "total-stated":
+      case "plan-stated":
       case "message-sent":
         file(fact.speaker, fact);
         break;
@@ -114,6 +128,9 @@ export function gatherAgents(
         break;
       case "answers":
         mention(fact.agent);
+        break;
+      case "waits":
+        file(fact.agent, fact);
         break;
       // Neither makes an agent: tasks that are no agents have endings too, and a process may be up before anything was said in it.
       case "lifecycle":
@@ -179,6 +196,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
         ? null
         : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
     pending: pendingCalls(records, spawns),
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
+    plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
@@ -190,11 +209,11 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = withoutTwins([...Map.groupBy(rows, (row) => row.response).values()]);
-  return responses.flatMap((list, i) => {
+  const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
+  return responses.flatMap(([response, list], i) => {
     const [first] = list;
     if (first === undefined) return [];
-    const next = responses[i + 1]?.[0];
+    const next = responses[i + 1]?.[1][0];
     const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
     const tokens = list.map((row) => row.tokens).reduce(largestTokens);
@@ -205,19 +224,28 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
     const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-    return [{ response: first.response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
+    return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }
 
+/** A witness that knows only the request speaks of the response that another one names with it. */
+function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+  const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
+  return ({ response }) => answers.get(response) ?? response;
+}
+
+type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+
 /** Of an answer that two witnesses know by different names, the product's own record counts: it is known by what it used. */
-function withoutTwins(responses: readonly (readonly ObservationOf<"model-call">[])[]): readonly (readonly ObservationOf<"model-call">[])[] {
-  if (!responses.some(([first]) => first?.nameless)) return responses;
-  const used = (list: readonly ObservationOf<"model-call">[]) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
+function withoutTwins(responses: readonly Response[]): readonly Response[] {
+  const isNameless = ([, [first]]: Response) => first?.nameless === true;
+  if (!responses.some(isNameless)) return responses;
+  const used = ([, list]: Response) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
   const counted = Map.groupBy(
-    responses.filter(([first]) => !first?.nameless),
+    responses.filter((one) => !isNameless(one)),
     used,
   );
-  return responses.filter((list) => !list[0]?.nameless || counted.get(used(list))?.pop() === undefined);
+  return responses.filter((one) => !isNameless(one) || counted.get(used(one))?.pop() === undefined);
 }
 
 /**
@@ -234,9 +262,11 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
   if (last === undefined) return [];
   const response = last.keys.at(-1);
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
-  const calls = records.filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response)).flatMap((r) => r.calls);
+  const calls = records
+    .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
+    .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
-    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null }]),
+    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }

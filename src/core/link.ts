@@ -32,6 +32,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly evidence: readonly ParentEvidence[];
   readonly spawnCall: SpawnCall | undefined;
   readonly verdict: StatusVerdict;
+  /** What a person has to give it before it goes on; null where it waits for nobody. */
+  readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
   /** What its living process waits for, in the product's own word, such as a permission. */
@@ -44,6 +46,14 @@ export interface LinkedAgent extends GatheredAgent {
   readonly revealed: readonly ModelCall[];
   /** The totals that the product stated for this thread; null where it stated none. */
   readonly settled: Settled | null;
+}
+
+export interface WaitForPerson {
+  /** A permission, an answer. */
+  readonly for: string;
+  /** What it wants to do, in words. */
+  readonly says: string;
+  readonly since: number | null;
 }
 
 export interface Forest {
@@ -78,7 +88,7 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
-  const facts = withoutRefused(all.filter(ownership.isOriginal));
+  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
   const gathered = gatherAgents(facts, ownership.ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
@@ -139,6 +149,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       evidence: parentage.evidence.get(key) ?? [],
       spawnCall: parentage.spawnCall(key),
       verdict,
+      waiting: verdict.status === "running" ? waitOf(info, processes(threadOf(key))) : null,
       statements,
       processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
@@ -169,6 +180,14 @@ function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
   return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
 }
 
+/** What a live source told of a record that the product itself wrote down: said twice, and counted once. */
+function withoutEchoes(facts: readonly Observation[]): readonly Observation[] {
+  const tells = (f: Observation) => f.type === "record" || f.type === "model-call";
+  if (!facts.some((f) => f.live)) return facts;
+  const written = new Set(facts.flatMap((f) => (tells(f) && !f.live ? f.keys.slice(0, 1) : [])));
+  return facts.filter((f) => !(f.live && tells(f) && f.keys.slice(0, 1).some((key) => written.has(key))));
+}
+
 function emptyAgent(key: AgentKey): GatheredAgent {
   return gatherAgents([], () => undefined, [key]).get(key) as GatheredAgent;
 }
@@ -194,15 +213,30 @@ export const describe = (info: GatheredAgent, call: SpawnCall | undefined): stri
 function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
-  const awaited = info.pending.filter((p) => p.waitsFor !== null);
-  if (awaited.length > 0) return `waits for a ${awaited[0]?.waitsFor} (${[...new Set(awaited.map((p) => p.name))].join(", ")})`;
-  if (tools.length > 0 && process.is === "alive" && process.waitingFor !== null) return `waits for a ${process.waitingFor} (${[...new Set(tools)].join(", ")})`;
+  const awaited = waitOf(info, process);
+  if (awaited !== null) return `waits for ${article(awaited.for)} (${awaited.says})`;
+  const [stated] = info.waits;
+  if (stated !== undefined) return `waits ${stated.says}`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
   if (waiting > 0) {
     const names = children.map(label).filter((n) => n !== null);
     return waiting === 1 && names.length === 1 ? `waits for its agent ${JSON.stringify(names[0])}` : `waits for ${waiting} agent${waiting === 1 ? "" : "s"}`;
   }
   return "waits for the model";
+}
+
+const article = (word: string) => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
+
+/** What the product says outright, then what a call that has not begun tells, then what is known of the process. */
+function waitOf({ pending, waits }: GatheredAgent, process: ProcessView): WaitForPerson | null {
+  for (const { for: what, says, since } of waits) if (what !== null) return { for: what, says, since };
+  const names = (calls: GatheredAgent["pending"]) => [...new Set(calls.map((call) => call.name))].join(", ");
+  const awaited = pending.filter((call) => call.waitsFor !== null);
+  const [first] = awaited;
+  if (first !== undefined) return { for: first.waitsFor ?? "", says: names(awaited), since: first.at };
+  const tools = pending.filter((call) => !call.spawns);
+  if (tools.length === 0 || process.is !== "alive" || process.waitingFor === null) return null;
+  return { for: process.waitingFor, says: names(tools), since: tools[0]?.at ?? null };
 }
 
 function missingWords(info: GatheredAgent, unanswered: boolean, copiedFrom: AgentKey | undefined, isRoot: boolean): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agent, LATER, lifecycle, notebook, parentNamed, record, thread } from "../../test/observations.ts";
+import { agent, callSpawned, LATER, lifecycle, notebook, parentNamed, record, spawnCalled, thread } from "../../test/observations.ts";
 import { link } from "./link.ts";
 import { messagesIn } from "./messages.ts";
 
@@ -45,6 +45,18 @@ describe("messages between agents", () => {
       ["toy://main", "toy://main/a1", true],
       ["toy://main", "toy://main/a1", false],
     ]);
+  });
+
+  it("are also calls that go on with somebody who was there already", () => {
+    const book = team();
+    for (const [id, at] of [
+      ["first", 1],
+      ["again", 50_000],
+    ] as const) {
+      book.see({ by: main, at }, spawnCalled(id));
+      book.see({ by: main, at }, callSpawned(id, alice));
+    }
+    expect(messages(book)).toEqual([["toy://main", "toy://main/a1", true]]);
   });
 
   it("to nobody who is there are left out", () => {

@@ -1,4 +1,4 @@
-import type { AgentKey } from "./ids.ts";
+import type { AgentKey, CallKey } from "./ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
 
 /** One agent wrote to another. */
@@ -27,7 +27,26 @@ export function messagesIn(forest: Forest, root: AgentKey): Message[] {
       return state !== "revived" || from === undefined || from === agent.uri ? [] : [{ from, to: agent.uri, at, revives: true }];
     }),
   );
-  return [...written.filter((message) => !woken.some((other) => isOneOf(message, other))), ...woken].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  const again = agents.flatMap((agent) => calledAgain(forest, agent)).filter((message) => !woken.some((other) => isOneOf(message, other)));
+  const reviving = [...woken, ...again];
+  return [...written.filter((message) => !reviving.some((other) => isOneOf(message, other))), ...reviving].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+}
+
+/** A further call that is known to have had this agent, after the one that made it. */
+function calledAgain(forest: Forest, agent: LinkedAgent): Message[] {
+  const from = agent.parent === null ? undefined : forest.agents.get(agent.parent)?.uri;
+  return from === undefined
+    ? []
+    : callsOf(agent)
+        .slice(1)
+        .map(({ at }) => ({ from, to: agent.uri, at, revives: true }));
+}
+
+/** The calls of its parent that are known to have had this agent, oldest first. */
+export function callsOf({ evidence, parent }: LinkedAgent): readonly { readonly call: CallKey; readonly at: number | null }[] {
+  const known = evidence.flatMap(({ call, at, confidence, parent: of }) => (call !== null && confidence === 1 && of === parent ? [{ call, at }] : []));
+  const oldestFirst = known.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0) || (a.call < b.call ? -1 : 1));
+  return oldestFirst.filter(({ call }, i) => oldestFirst.findIndex((one) => one.call === call) === i);
 }
 
 /** Where the call and its result both tell of one message, they are this close. */

@@ -1,4 +1,5 @@
 import { type AgentKey, type CallKey, type MatchKey, type ObservationId, type RecordKey, threadOf } from "./ids.ts";
+import type { Plan } from "./plan.ts";
 import type { Amounts, Tokens } from "./usage.ts";
 
 /** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
@@ -14,6 +15,8 @@ interface Seen {
   readonly keys: readonly RecordKey[];
   /** Position in its source; orders what the clock does not. */
   readonly order: number;
+  /** Told by a live source: where the product itself wrote the same record down, that one counts. */
+  readonly live?: true;
   /** Said by somebody who looked on. Of a record that the product itself keeps, the product's word on whose it is counts. */
   readonly witness?: true;
 }
@@ -43,7 +46,9 @@ export type Fact =
   | Answers
   | Lifecycle
   | MessageSent
-  | ProcessSeen;
+  | ProcessSeen
+  | Waits
+  | PlanStated;
 
 /** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
@@ -140,6 +145,8 @@ export interface ModelCalled {
   readonly response: RecordKey;
   /** What the rows of the response are keyed by, where they do not name it themselves. */
   readonly rows?: RecordKey;
+  /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
+  readonly request?: RecordKey;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
@@ -274,6 +281,22 @@ export interface Lifecycle {
   readonly yields?: true;
 }
 
+/** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */
+export interface Waits {
+  readonly type: "waits";
+  readonly agent: AgentKey;
+  /** What a person has to give, such as a permission; null where it waits for something else. */
+  readonly for: string | null;
+  /** In words that follow on "waits". */
+  readonly says: string;
+}
+
+/** The agent wrote down what it is going to do, and how far it is; the last word counts. */
+export interface PlanStated {
+  readonly type: "plan-stated";
+  readonly plan: Plan;
+}
+
 /** The speaker wrote to another agent of its tree, which was there already. */
 export interface MessageSent {
   readonly type: "message-sent";
@@ -360,6 +383,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "agent-aliased":
       return [o.alias, o.agent];
     case "answers":
+    case "waits":
       return [o.agent];
     case "record":
     case "model-call":
@@ -369,6 +393,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-refused":
     case "call-unrecorded":
     case "total-stated":
+    case "plan-stated":
     case "file-refused":
     case "message-sent":
       return [];

@@ -24,6 +24,9 @@ export interface ManualLink {
 /** The rule behind an agent that only the call for it speaks of. */
 export const UNANSWERED_RULE = "spawn-call";
 
+/** The rule behind an agent of which nobody knows whose it is. */
+export const UNASSIGNED_RULE = "unassigned";
+
 export type SpawnCall = ObservationOf<"spawn-called">;
 
 export interface Parentage {
@@ -61,8 +64,10 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   const calls = new CallBook(facts);
   const problems: Problem[] = [];
 
+  const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
-    if (o.type === "parent-named") add(o.child, { ...o, call: null, from: o.id });
+    // That nobody knew its parent says nothing where a record tells that it has none.
+    if (o.type === "parent-named" && !(o.rule === UNASSIGNED_RULE && mains.has(o.child))) add(o.child, { ...o, call: null, from: o.id });
     if (o.type === "call-spawned") {
       const parent = calls.callerOf(o.call);
       if (parent !== undefined) add(o.child, { ...o, parent, call: calls.resolve(o.call), confidence: 1, from: o.id });
@@ -145,7 +150,7 @@ class CallBook {
       if (o.type === "spawn-called") {
         noteCaller(this.#callers, o.call, o);
         const known = this.#spawns.get(o.call);
-        if (known === undefined || o.id < known.id) this.#spawns.set(o.call, o);
+        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
       }
     }
   }
@@ -157,6 +162,9 @@ class CallBook {
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
 }
+
+/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
 
 interface Caller {
   readonly agent: AgentKey;

@@ -1,5 +1,6 @@
 import type { EventDraft } from "./event.ts";
 import type { Exchange } from "./exchange.ts";
+import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 import type { Dialect } from "./traffic.ts";
@@ -18,6 +19,14 @@ export interface Provider {
   stream(path: string): Stream | null;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
+  /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
+  wrap?(command: readonly string[]): Wrapping | null;
+  /** How the product is told to call us; left out where it has no hooks. */
+  readonly hooks?: HookSettings;
+  /** `service.name` in its own OpenTelemetry, which `recorded` reads at `otlp/<day>.jsonl`; left out where it has none. */
+  readonly telemetry?: string;
+  /** How to follow a server of the product; left out where there is none. */
+  readonly relay?: Relay;
   /** How its requests to an API are to be understood; left out where nobody knows. */
   readonly wire?: Dialect;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
@@ -41,6 +50,53 @@ export interface Provider {
   entry?(record: Uint8Array): Entry | null;
 }
 
+/** A command that runs the product. */
+export interface Wrapping {
+  /** What it prints is a stream that `recorded` reads at `run/<id>.jsonl`. */
+  readonly speaks: boolean;
+  /** The same command, made to print such a stream; null where it cannot, as it wants a terminal. */
+  readonly speaking: readonly string[] | null;
+  /** What can be said to it while it runs, if it was made to listen; null where it never listens. */
+  readonly control: Control | null;
+}
+
+/** What is written to the product's input to steer it. Left out where the product knows no such thing. */
+export interface Control {
+  /** The same command, made to listen, and what was to be asked on the command line, which has to be said now. */
+  readonly listening: readonly string[];
+  readonly first: string | null;
+  send(text: string): Said;
+  interrupt?(): Said;
+  stop?(agent: string): Said;
+  /** `call` is the one that made the agent. */
+  background?(call: string): Said;
+  /** What a line that it prints answers, if it does: what was said under this name, and what is wrong with it. */
+  answerIn(line: string): { readonly id: string; readonly error: string | null } | null;
+}
+
+/** A line for the product's input. It answers those that have a name. */
+export interface Said {
+  readonly line: string;
+  readonly id: string | null;
+}
+
+/** The product's settings, as far as its hooks are concerned. Pure: texts in, texts out. */
+export interface HookSettings {
+  /** The file, below the product's root. */
+  readonly file: string;
+  /** What the user has to do besides, if anything. */
+  readonly next: string | null;
+  /** The settings with hooks that run the command, and nothing else changed; null stands for no file. A sentence where the text cannot be read. */
+  install(text: string | null, command: string): string | { readonly wrong: string };
+  /** Without them, and nothing else changed. */
+  uninstall(text: string): string | { readonly wrong: string };
+  /** The commands of all hooks that stand in it. */
+  commands(text: string): readonly string[];
+}
+
+/** Whether a hook's command is one of ours, wherever we were installed. */
+export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
+
 /** A part of a thread that can be named, and the one it follows. */
 export interface Entry {
   readonly id: string;
@@ -50,6 +106,47 @@ export interface Entry {
   readonly at: number | null;
   /** What it says, to recognise it by. */
   readonly preview: string;
+}
+
+/** A server that tells what happens as it happens. The provider says what to ask and what to keep; asking and keeping is done elsewhere. */
+export interface Relay {
+  /** Where a server is as a rule, for help. */
+  readonly address: string;
+  /** The path, below its address, at which it streams all that happens. */
+  readonly stream: string;
+  /** It says something at least this often, whatever happens: where it does not, the connection is dead. */
+  readonly silenceMs: number;
+  /** The variable that holds its password, for help. */
+  readonly secret: string;
+  /** The header that lets us in; null where there is no secret. */
+  authorization(env: Readonly<Record<string, string | undefined>>, given: Credentials | null): string | null;
+  /** For one server, from now on. */
+  follow(): Follower;
+}
+
+export interface Credentials {
+  readonly user: string | null;
+  readonly password: string;
+}
+
+/** Knows what was heard of a server and what may have been missed. */
+export interface Follower {
+  /** A frame of the stream; the name of the recording that it belongs to, null where it is not worth keeping. */
+  heard(frame: unknown): string | null;
+  /** Something was heard of whose beginning nobody knows: it should be asked for soon. */
+  readonly wonders: boolean;
+  /** Asks for whatever may have been missed; after a gap for all that may have gone on in it. Returns whether everything was answered. */
+  catchUp(gap: boolean): Generator<Step, boolean, Answered | null>;
+}
+
+/** Something to ask the server, or an answer worth keeping, and the recording that it belongs to. */
+export type Step = { readonly ask: string } | { readonly keep: JsonObject; readonly in: string };
+
+/** What the server answered, if it did; `asked` is when. */
+export interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+  readonly asked: number;
 }
 
 /** What `retinue import` takes in. */
@@ -179,6 +276,8 @@ export interface Parser {
 export interface Findings {
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
+  /** For lines that tell how something stands by now: what earlier lines of the file said under these names (`FindingsOf.row`) is taken back. */
+  readonly replaces?: readonly string[];
   /** Requests to an API that something new is known of. */
   readonly exchanges?: readonly Exchange[];
 }

@@ -1,4 +1,4 @@
-import { asNumber, asObject, asText, decodeText, type JsonObject, parseJson } from "./json.ts";
+import { asObject, asText, asTime, decodeText, type JsonObject, parseJson } from "./json.ts";
 
 /**
  * What a live source (a wrapped process, an event stream, API traffic, a hook) said, as it is kept: one line each, with the moment it arrived.
@@ -17,7 +17,7 @@ export const recordedNote = (note: JsonObject, at: number) => `{"at":${at},"note
 /** Null for what no recorder of ours wrote: a line cut off by a crash, say. */
 export function readRecorded(record: Uint8Array): Recorded | null {
   const line = asObject(parseJson(decodeText(record).text)?.value);
-  const at = asNumber(line?.at);
+  const at = typeof line?.at === "number" ? asTime(line.at) : null;
   if (line === null || at === null) return null;
   if ("raw" in line) return { at, raw: line.raw };
   const [text, note] = [asText(line.text), asObject(line.note)];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent, answer, call, callSpawned, LATER, lifecycle, notebook, parentNamed, record, spawnCalled, thread } from "../../test/observations.ts";
-import { type CriticalPart, criticalPath } from "./critical-path.ts";
+import { type CriticalPart, criticalPath, withLast } from "./critical-path.ts";
 import { agentOf, link } from "./link.ts";
 import { busyMs, type Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
@@ -195,6 +195,34 @@ describe("the critical path", () => {
     expect(path[0]?.from).toBeLessThanOrEqual(0);
     expect(path.at(-1)?.to).toBe(60);
     for (const [i, part] of path.entries()) if (i > 0) expect(part.from).toBe(path[i - 1]?.to);
+  });
+
+  it("goes back to where somebody was set to work again, not to the beginning of its life", () => {
+    const work = (from: number, to: number): Span => ({ ...wait(from, to), kind: "model", agents: [] });
+    const path = pathOf({
+      main: { from: 0, to: 100, spans: [wait(10, 20, "helper"), wait(60, 80, "helper")] },
+      helper: { from: 11, to: 79, spans: [work(11, 19), work(61, 79)] },
+    });
+    expect(parts(path)).toEqual([
+      ["main", 0, 11],
+      ["helper", 11, 20],
+      ["main", 20, 61],
+      ["helper", 61, 79],
+      ["main", 79, 100],
+    ]);
+  });
+
+  it("ends with the last of all, where the thread itself was done before", () => {
+    const lives = new Map([
+      ["main", { from: 0, to: 50, spans: [] }],
+      ["late", { from: 20, to: 90, spans: [] }],
+      ["early", { from: 20, to: 30, spans: [] }],
+    ]);
+    expect(parts(criticalPath("main", withLast("main", lives)))).toEqual([
+      ["main", 0, 20],
+      ["late", 20, 90],
+    ]);
+    expect(withLast("main", new Map([["main", undefined]]))("main")).toBeUndefined();
   });
 
   it("is empty for whom nobody knows", () => {

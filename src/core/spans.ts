@@ -1,6 +1,7 @@
 import type { ModelCall } from "./gather.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "./ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
+import { callsOf } from "./messages.ts";
 import { endOf } from "./record.ts";
 import { AGENTS, SPAN_KINDS, type Span } from "./span.ts";
 import { totalTokens } from "./usage.ts";
@@ -24,7 +25,8 @@ export function spansOf(forest: Forest, key: AgentKey): Span[] {
 
 interface Life {
   readonly uri: string;
-  readonly call: CallKey | null;
+  /** The calls that made it, or went on with it. */
+  readonly calls: readonly CallKey[];
   readonly from: number | null;
   readonly to: number | null;
   /** Every time it was done; somebody may have gone on with it afterwards. */
@@ -38,7 +40,7 @@ function lifeOf(child: LinkedAgent): Life {
   const told = child.statements.filter((s) => s.state !== "launched" && s.state !== "revived").flatMap((s) => s.at ?? []);
   return {
     uri: child.uri,
-    call: child.spawnCall?.call ?? null,
+    calls: [...new Set([...(child.spawnCall === undefined ? [] : [child.spawnCall.call]), ...callsOf(child).map(({ call }) => call)])],
     from: child.firstAt ?? child.spawnCall?.at ?? null,
     to,
     ends: to === null ? told : [...told, to],
@@ -166,7 +168,8 @@ function toolSpans(agent: LinkedAgent, children: readonly Life[], end: number | 
       if (use !== undefined && use.to === null && at !== null) Object.assign(use, { to: Math.max(use.from, at), isError });
     }
   }
-  const made = Map.groupBy(children, (child) => child.call);
+  const made = new Map<CallKey, Life[]>();
+  for (const child of children) for (const call of child.calls) made.set(call, [...(made.get(call) ?? []), child]);
   const isOpen = openCalls(agent);
   const { processWaitsFor } = agent;
   return [...uses].map(([call, use]) => {
@@ -197,7 +200,8 @@ function toolSpan(call: CallKey, use: ToolUse, { made, children, cutAt, processW
   const to = use.to ?? cutAt;
   const awaited = use.awaitsAgents ? children.filter((child) => isAwaited(child, use.from, to)) : made;
   const isWaiting =
-    awaited.length > 0 && (use.awaitsAgents || awaited.some((child) => (to === null ? !child.background : child.ends.some((end) => end <= to))));
+    awaited.length > 0 &&
+    (use.awaitsAgents || awaited.some((child) => (to === null ? !child.background : child.ends.some((end) => end > use.from && end <= to))));
   const held = to !== null || isWaiting ? null : (use.waitsFor ?? processWaitsFor);
   const end = to === null ? null : use.to === null ? "cut" : use.isError ? "failed" : "done";
   const kind = isWaiting || held !== null ? "wait" : "tool";
@@ -226,11 +230,17 @@ function pauses(told: readonly Span[], asked: readonly number[], children: reado
   const spans = told.toSorted((a, b) => a.from - b.from);
   let done: number | null = null;
   let next = 0;
+  const ends = children.flatMap(({ uri, ends: all }) => all.map((end) => ({ end, uri }))).sort((a, b) => a.end - b.end);
+  let seen = 0;
   const wait = (from: number, to: number | null) => {
-    const awaited = children.filter((child) => isAwaited(child, from, to));
-    const last = to === null ? null : awaited.reduce((latest, child) => Math.max(latest, ...child.ends.filter((end) => end <= to)), from);
-    if (awaited.length > 0)
-      waits.push({ ...blank, kind: "wait", from, to: last, name: AGENTS, end: to === null ? null : "done", agents: awaited.map((child) => child.uri) });
+    // Pauses come one after the other, and so do ends.
+    while ((ends[seen]?.end ?? Number.POSITIVE_INFINITY) <= from) seen += 1;
+    const first = seen;
+    while (to !== null && (ends[seen]?.end ?? Number.POSITIVE_INFINITY) <= to) seen += 1;
+    const awaited = to === null ? children.filter((child) => child.isRunning) : ends.slice(first, seen);
+    const agents = [...new Set(awaited.map(({ uri }) => uri))];
+    const last = to === null ? null : (ends[seen - 1]?.end ?? from);
+    if (agents.length > 0) waits.push({ ...blank, kind: "wait", from, to: last, name: AGENTS, end: to === null ? null : "done", agents });
   };
   for (const at of asked) {
     for (; next < spans.length && (spans[next]?.from ?? 0) < at; next += 1) {

@@ -6,9 +6,12 @@ import { dashboard } from "./dashboard.ts";
 import { answerTo, refusal } from "./failures.ts";
 import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { cardRoutes } from "./routes/cards.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
+import { relayRoutes } from "./routes/relays.ts";
 import { requestRoutes } from "./routes/requests.ts";
+import { telemetryRoutes } from "./routes/telemetry.ts";
 
 /** Nobody has more to say to us than two URIs. */
 const MAX_BODY = 64 * 1024;
@@ -24,11 +27,14 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.route("/api", machineRoutes(context));
   app.route("/api", requestRoutes(context));
   app.route("/api", liveRoutes(context));
+  app.route("/api", cardRoutes(context));
+  app.route("/api", relayRoutes(context));
   const documentation = {
     info: { title: "retinue", version: context.version, description: "What the agents on this machine did and do. URIs in paths are percent-encoded." },
   };
   app.get("/api/openapi.json", openAPIRouteHandler(app, { documentation, exclude: ["/*"], excludeStaticFile: false, defaultValidationErrorResponse: false }));
   app.all("/api/*", (c) => c.notFound());
+  app.route("/v1", telemetryRoutes(context));
   app.route("/", dashboard());
   return app;
 }

@@ -1,5 +1,7 @@
+import type { Cards } from "../app/cards.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
+import type { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
 import type { Hub } from "./hub.ts";
 
@@ -7,6 +9,8 @@ import type { Hub } from "./hub.ts";
 export interface ServerContext {
   readonly library: Library;
   readonly hub: Hub;
+  readonly cards: Cards;
+  readonly relays: Relays;
   readonly env: Env;
   readonly settings: SettingsFile;
   readonly version: string;
@@ -25,6 +29,8 @@ export interface ServerState {
   reading: { readonly done: number; readonly all: number } | null;
   watching: boolean;
   clients: number;
+  /** Tells of files that have changed, before the operating system does. */
+  tell: (paths: readonly string[]) => void;
   /** Aborted when the server goes: streams end then. */
   readonly stop: AbortController;
 }

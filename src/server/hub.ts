@@ -1,4 +1,4 @@
-import { EventLog, MergedLog } from "../app/event-log.ts";
+import { EventLog, type LogSpan, MergedLog } from "../app/event-log.ts";
 import type { Library } from "../app/library.ts";
 import type { AgentRecord, AgentTree } from "../core/agent.ts";
 import type { AgentEvent } from "../core/event.ts";
@@ -6,6 +6,7 @@ import { hash } from "../core/hash.ts";
 import { type AgentKey, threadOf } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
 import { treeOf, withoutChildren } from "../core/record.ts";
+import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
 import type { Change, Entry, Journal } from "./journal.ts";
 
@@ -15,12 +16,14 @@ export interface Wishes {
   readonly trees: readonly AgentKey[];
   readonly events: readonly AgentKey[];
   readonly logs: readonly AgentKey[];
+  readonly cards: boolean;
 }
 
-export const isEverything = ({ threads, trees, events, logs }: Wishes) => !threads && trees.length + events.length + logs.length === 0;
+export const isEverything = ({ threads, trees, events, logs, cards }: Wishes) => !threads && !cards && trees.length + events.length + logs.length === 0;
 
 export function concerns(wishes: Wishes, { type, isThread, chain: [own, ...above] }: Entry): boolean {
   if (isEverything(wishes)) return true;
+  if (type === "card" || type === "card-removed") return wishes.cards;
   const isIn = (keys: readonly AgentKey[]) => keys.some((key) => key === own || above.includes(key));
   const asEvent = () => isIn(wishes.logs) || wishes.events.some((key) => key === own);
   const asRecord = () => (wishes.threads && isThread) || isIn(wishes.trees);
@@ -61,7 +64,8 @@ interface Known {
 const LINGER_MS = 120_000;
 const THREADS = "threads";
 const EVERYTHING = "everything";
-type Topic = typeof THREADS | typeof EVERYTHING | `tree ${AgentKey}` | `log ${AgentKey}`;
+const CARDS = "cards";
+type Topic = typeof THREADS | typeof EVERYTHING | typeof CARDS | `tree ${AgentKey}` | `log ${AgentKey}`;
 
 /**
  * Turns "these threads were told something" into changes in the journal, for as much as anybody follows.
@@ -70,6 +74,7 @@ type Topic = typeof THREADS | typeof EVERYTHING | `tree ${AgentKey}` | `log ${Ag
 export class Hub {
   readonly #library: Library;
   readonly #journal: Journal;
+  readonly #board: Board;
   readonly #follows = new Map<Topic, Follow>();
   readonly #logs = new Map<AgentKey, LogFollow>();
   readonly #merged = new Map<AgentKey, MergedLog>();
@@ -77,9 +82,10 @@ export class Hub {
   #unsettled: readonly AgentKey[] = [];
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(library: Library, journal: Journal) {
+  constructor(library: Library, journal: Journal, board: Board) {
     this.#library = library;
     this.#journal = journal;
+    this.#board = board;
   }
 
   get journal(): Journal {
@@ -113,6 +119,28 @@ export class Hub {
     const forest = this.#library.forestOf(touched);
     this.#journal.append([...this.#gone(forest, new Set(touched)), ...this.#records(forest)]);
     this.#journal.append(await this.#events(forest, grown));
+    if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
+  }
+
+  /** Somebody made, changed or removed a card. */
+  cardsChanged(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(null));
+    });
+  }
+
+  /** From now on the cards are looked after; what is known of them belongs to this position. */
+  followCards<T>(look: () => Promise<T>): Promise<{ readonly seen: T; readonly position: number }> {
+    return this.#inTurn(async () => {
+      await this.#followCards();
+      return { seen: await look(), position: this.#journal.position };
+    });
+  }
+
+  async #followCards() {
+    const isNew = !this.#follows.has(CARDS);
+    this.#follow(CARDS);
+    if (isNew) await this.#board.learn();
   }
 
   // --- who follows what
@@ -183,6 +211,23 @@ export class Hub {
     });
   }
 
+  /** What happened in several trees, by time, and how much to whom. */
+  logOfAll(keys: readonly AgentKey[]): Promise<{ readonly merged: MergedLog; readonly spans: ReadonlyMap<AgentKey, LogSpan> }> {
+    return this.#inTurn(async () => {
+      const forest = this.#library.forestOf(keys);
+      const merged = new MergedLog();
+      const spans = new Map<AgentKey, LogSpan>();
+      const logs: EventLog[] = [];
+      for (const key of keys.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one))) {
+        const { log } = await this.#log(key, forest);
+        logs.push(log);
+        spans.set(key, log.span);
+      }
+      merged.take(logs);
+      return { merged, spans };
+    });
+  }
+
   /** One event in full. */
   event(key: AgentKey, id: string): Promise<AgentEvent | null> {
     return this.#inTurn(async () => (await this.#log(key, this.#library.forestOf([key]))).log.find(id));
@@ -193,6 +238,7 @@ export class Hub {
     return this.#inTurn(async () => {
       const all = isEverything(wishes);
       if (wishes.threads || all) this.followThreads();
+      if (wishes.cards || all) await this.#followCards();
       for (const key of wishes.trees) this.tree(key);
       for (const key of wishes.logs) await this.#logsBelow(key);
       const logs: Follow[] = [];
@@ -200,6 +246,7 @@ export class Hub {
       const topics: Topic[] = [
         ...(wishes.threads ? [THREADS as Topic] : []),
         ...(all ? [EVERYTHING as Topic] : []),
+        ...(wishes.cards || all ? [CARDS as Topic] : []),
         ...wishes.trees.map((key) => `tree ${key}` as const),
         ...wishes.logs.map((key) => `log ${key}` as const),
       ];

@@ -1,32 +1,23 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { type Env, retinueHome } from "../app/home.ts";
+import { type Instance, instanceNote, notedInstance } from "../app/instance-note.ts";
 
-/** The server of this machine, as others find it. */
-export interface Instance {
-  readonly instance: string;
-  readonly pid: number;
-  readonly host: string;
-  readonly port: number;
-  readonly url: string;
-  readonly token: string | null;
-}
+export type { Instance };
 
 const ANSWER_MS = 2_000;
-const noteOf = (env: Env) => join(retinueHome(env), "server.json");
 
 /** The server that already runs for this home; null if there is none. What a killed one left behind is cleared away. */
 export async function runningInstance(env: Env): Promise<Instance | null> {
-  const noted = read(env);
+  const noted = notedInstance(env);
   if (noted !== null && (await answers(noted))) return noted;
   // Notes appear whole or not at all: one that cannot be read is nobody's.
-  if (read(env)?.instance === noted?.instance) rmSync(noteOf(env), { force: true });
+  if (notedInstance(env)?.instance === noted?.instance) rmSync(instanceNote(env), { force: true });
   return null;
 }
 
 /** Notes down that we run. False if another one was faster. */
 export function claim(env: Env, { instance, pid, host, port, url, token }: Instance): boolean {
-  const path = noteOf(env);
+  const path = instanceNote(env);
   mkdirSync(retinueHome(env), { recursive: true });
   const draft = `${path}.${instance}`;
   // The token is for those who may read this home.
@@ -44,17 +35,7 @@ export function claim(env: Env, { instance, pid, host, port, url, token }: Insta
 }
 
 export function release(env: Env, { instance }: Instance): void {
-  if (read(env)?.instance === instance) rmSync(noteOf(env), { force: true });
-}
-
-function read(env: Env): Instance | null {
-  try {
-    const noted = JSON.parse(readFileSync(noteOf(env), "utf8")) as Partial<Instance>;
-    return typeof noted.url === "string" && typeof noted.instance === "string" && typeof noted.pid === "number" ? (noted as Instance) : null;
-  } catch {
-    // Not there, or not ours.
-    return null;
-  }
+  if (notedInstance(env)?.instance === instance) rmSync(instanceNote(env), { force: true });
 }
 
 /** Another program may have its port by now. One that is too busy to answer at once is there all the same. */

@@ -220,7 +220,7 @@ export const Health = v.object({
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
 export const Doctor = v.object({
   home: v.string(),
-  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.object({ key: v.string(), hasEffect: v.boolean() })) }),
+  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.string()) }),
   kept: v.object({ path: v.string(), exists: v.boolean(), links: count }),
   index: v.object({ path: v.string(), bytes: count, files: count }),
   roots: v.array(
@@ -251,6 +251,10 @@ export const Doctor = v.object({
 });
 
 export const Link = v.object({ child: v.pipe(v.string(), v.minLength(1)), parent: v.pipe(v.string(), v.minLength(1)) });
+export const OtlpTaken = v.object({
+  partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
+});
+export const Woken = v.object({ watching: v.boolean() });
 export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
 
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
@@ -311,5 +315,6 @@ export const LiveQuery = v.strictObject({
   tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),
   events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
   log: v.optional(v.pipe(uris, v.description("events of this agent and of everybody below it; may be repeated"))),
+  cards: v.optional(v.pipe(flag, v.description("cards"))),
   after: v.optional(v.pipe(v.string(), v.description("where to go on, as Last-Event-ID, for the first connection of an EventSource, which cannot send it"))),
 });

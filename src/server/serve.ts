@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { Cards } from "../app/cards.ts";
 import { openDemo } from "../app/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { Failure } from "../app/failure.ts";
@@ -10,9 +11,11 @@ import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
+import { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
 import { productVersion } from "../app/version.ts";
 import { serverApp } from "./app.ts";
+import { Board } from "./board.ts";
 import type { ServerState } from "./context.ts";
 import { isLoopback } from "./guard.ts";
 import { Hub } from "./hub.ts";
@@ -83,7 +86,7 @@ async function start(options: ServeOptions): Promise<Served> {
   const host = options.host ?? LOCAL;
   const token = isLoopback(host) ? null : randomBytes(24).toString("base64url");
   const instance = randomBytes(8).toString("hex");
-  const state: ServerState = { reading: null, watching: false, clients: 0, stop: new AbortController() };
+  const state: ServerState = { reading: null, watching: false, clients: 0, tell: () => {}, stop: new AbortController() };
   const library = await openLibrary({
     env,
     settings,
@@ -94,7 +97,9 @@ async function start(options: ServeOptions): Promise<Served> {
       if (!state.watching) state.reading = { done, all };
     },
   });
-  const hub = new Hub(library, new Journal());
+  const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
+  const hub = new Hub(library, new Journal(), new Board(cards));
+  const relays = new Relays(env);
   let port = 0;
   let stage: Promise<Served> | undefined;
   const demo = () => {
@@ -105,7 +110,21 @@ async function start(options: ServeOptions): Promise<Served> {
     });
     return stage;
   };
-  const context = { library, hub, env, settings, version: productVersion(), instance, startedAt: new Date().toISOString(), isDemo, state, talk, demo };
+  const context = {
+    library,
+    hub,
+    cards,
+    relays,
+    env,
+    settings,
+    version: productVersion(),
+    instance,
+    startedAt: new Date().toISOString(),
+    isDemo,
+    state,
+    talk,
+    demo,
+  };
   const app = serverApp(context, { host, port: () => port, token });
   const server = createServer(getRequestListener(app.fetch));
   try {
@@ -115,7 +134,9 @@ async function start(options: ServeOptions): Promise<Served> {
     throw error;
   }
   const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
-  const watched = watch(library, hub, tracer, state, talk);
+  const adopting = settings.values["cards.from_threads"] ? cards : null;
+  const watched = watch(library, hub, { adopting, tracer }, state, talk);
+  await relays.resume().catch((error: Error) => talk(`servers that were followed before: ${error.message}`));
   const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
@@ -125,6 +146,7 @@ async function start(options: ServeOptions): Promise<Served> {
       state.stop.abort();
       hub.journal.wake();
       server.close();
+      await relays.stop();
       await (await stage?.catch(() => undefined))?.stop();
       await watched;
       await tracer?.stop();
@@ -140,12 +162,24 @@ async function start(options: ServeOptions): Promise<Served> {
 /** An address that stands for all of them is called by one that can be opened. */
 const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
 
-async function watch(library: Library, hub: Hub, tracer: Tracer | null, state: ServerState, talk: (words: string) => void): Promise<void> {
+/** Who else hears of what changed. */
+interface Listeners {
+  readonly adopting: Cards | null;
+  readonly tracer: Tracer | null;
+}
+
+async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
+  const onError = (error: Error) => talk(`watching: ${error.message}`);
+  const onWatching = (tell: ServerState["tell"]) => {
+    state.tell = tell;
+  };
+  const since = library.now();
   try {
-    for await (const threads of live(library, { signal, onError: (error) => talk(`watching: ${error.message}`) })) {
+    for await (const threads of live(library, { signal, onError, onWatching })) {
       state.watching = true;
       state.reading = null;
+      if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();
       await hub.changed(threads);
       tracer?.changed(threads);
     }

@@ -11,6 +11,13 @@ export function processLiveness(mark: ProcessMark): ReturnType<Liveness> {
   return "holds" in mark ? holderOf(mark.holds) : pidLiveness(mark);
 }
 
+/** How a process of this machine that was just started is known later on. */
+export function markOf(pid: number): PidMark {
+  const isLinux = process.platform === "linux";
+  const domain = isLinux ? `linux:${ownMachine() ?? ""}:${ownNamespace() ?? ""}` : process.platform;
+  return { pid, birth: isLinux ? (linuxBirth(pid)?.ticks ?? null) : null, domain, startedAt: Date.now() };
+}
+
 /** Is it the one that was marked? Pids are used again, so a birth time must fit where one is known. */
 function pidLiveness(mark: PidMark): "alive" | "gone" | "unknown" {
   if (!isOurDomain(mark.domain)) return "unknown";

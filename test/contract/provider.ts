@@ -28,7 +28,9 @@ export function providerContract(provider: Provider, fixtures: string): void {
 
     it("has fixtures that it can read", () => {
       const found = sources.flatMap(readAll);
-      expect(found.flatMap((f) => f.observations).length).toBeGreaterThan(100);
+      // What has no home of its own is a few notes.
+      const isSmall = provider.roots({}, "/home/dev").length === 0;
+      expect(found.flatMap((f) => f.observations).length).toBeGreaterThan(isSmall ? 10 : 100);
       expect(found.flatMap((f) => f.problems)).toEqual([]);
     });
 
@@ -94,7 +96,7 @@ export function providerContract(provider: Provider, fixtures: string): void {
     });
 
     it("tells of a last line that is still being written, and shows everything before it", async () => {
-      const lines = sources.filter((s) => s.stream.shape === "lines");
+      const lines = sources.filter((s) => s.stream.shape === "lines" && !s.name.includes("/recordings/"));
       const source = lines.find((s) => s.records.length > 4);
       if (source === undefined) return expect(lines).toEqual([]);
       const [whole, cut] = [await grownTo(source, 0), await grownTo(source, 20)];

@@ -24,6 +24,9 @@ const NEWLINE = 10;
 export function fixtureSources(provider: Provider, folder: string): FixtureSource[] {
   return filesBelow(folder).flatMap((name) => {
     const path = join(folder, name);
+    const live = provider.recorded?.(name.replace(/^[^/]+\/recordings\/[^/]+\//, "")) ?? null;
+    if (live !== null && name.includes("/recordings/"))
+      return [{ name, stream: live, file: { path: name, bytes: 0 }, records: [...linesOf(readFileSync(path))] }];
     const [, recording = "", inside = ""] = /^(.*?)\/(home[^/]*|tmp)\//.exec(name) ?? [];
     const home = join(folder, recording, inside === "tmp" ? "home" : inside);
     const roots = inside === "" ? [] : provider.roots(homeEnv(home), home).flatMap(foldersLike);

@@ -259,7 +259,7 @@ describe("the graph", () => {
     const svg = await saved("Save SVG");
     expect(svg.name).toBe("retinue-grow-a-tree-main.svg");
     expect(svg.bytes.toString()).toMatch(/^<svg[^>]* viewBox="0 0 /);
-    for (const { description } of tree.children) expect(svg.bytes.toString()).toContain(`>${description} · general`);
+    for (const { description } of tree.children) expect(svg.bytes.toString()).toContain(`>${description} ·`);
     expect(svg.bytes.toString()).not.toContain("var(");
     const png = await saved("Save PNG");
     expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");

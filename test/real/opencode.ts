@@ -1,15 +1,30 @@
 /** Runs the real OpenCode, headless, in a home of its own that is thrown away afterwards. */
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { install } from "./install.ts";
 import { Group, type Run } from "./process.ts";
+
+/** It begins by looking at a great deal. */
+const UP_WITHIN_MS = 60_000;
+/** What is asked while it begins is never answered. */
+const ANSWER_MS = 5_000;
 
 export interface OpenCode {
   home: string;
   start(prompt: string): Run;
+  /** As a server that asks for a password. */
+  serve(password: string, env?: Record<string, string>): Promise<Serving>;
   dispose(): Promise<void>;
+}
+
+export interface Serving {
+  readonly url: string;
+  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
 export function installOpenCode(version: string): Promise<string[]> {
@@ -35,11 +50,44 @@ export async function openOpenCode([program = ""]: string[], modelUrl: string, e
   return {
     home,
     start: (prompt) => group.start([program, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
+    async serve(password, env = {}) {
+      const port = await freePort();
+      const secret = { ...env, OPENCODE_SERVER_PASSWORD: password };
+      group.start([program, "serve", "--hostname", "127.0.0.1", "--port", String(port)], { cwd: project, env: { ...environment(home), ...secret } });
+      const url = `http://127.0.0.1:${port}`;
+      const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
+      const send = (method: string, path: string, body?: unknown) =>
+        fetch(`${url}${path}`, { method, headers, signal: AbortSignal.timeout(ANSWER_MS), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      const isUp = () =>
+        send("GET", "/global/health").then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      for (const end = Date.now() + UP_WITHIN_MS; !(await isUp()); await wait(50)) if (Date.now() > end) throw new Error("the server does not answer");
+      return {
+        url,
+        ask: async <T>(method: string, path: string, body?: unknown) => {
+          const answer = await send(method, path, body);
+          const text = await answer.text();
+          if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+          return (text === "" ? null : JSON.parse(text)) as T;
+        },
+      };
+    },
     async dispose() {
       await group.endAll();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
 }
 
 function configuration(baseURL: string) {

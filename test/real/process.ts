@@ -13,7 +13,7 @@ export interface Run {
   signalGroup(signal: NodeJS.Signals): void;
 }
 
-const RUN_TIMEOUT_MS = 45_000;
+const RUN_TIMEOUT_MS = 120_000;
 
 /** The processes of one sandbox. */
 export class Group {

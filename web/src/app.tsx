@@ -2,6 +2,7 @@ import { createEffect, createSignal, lazy, Match, Show, Suspense, Switch } from 
 import Threads from "./pages/threads.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
+import { isNotifying } from "./state/notify.ts";
 import { connection } from "./state/server.ts";
 import { setTheme, THEMES, theme } from "./state/theme.ts";
 import { hideToast, toast } from "./state/toast.ts";
@@ -10,11 +11,14 @@ import { TipLayer } from "./view/tip.tsx";
 const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
+const Board = lazy(() => import("./pages/board.tsx"));
+const Card = lazy(() => import("./pages/card.tsx"));
 const Requests = lazy(() => import("./pages/requests.tsx"));
 const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
 const Graph = lazy(() => import("./pages/graph.tsx"));
 const Stats = lazy(() => import("./pages/stats.tsx"));
 const Health = lazy(() => import("./pages/health.tsx"));
+const Notices = lazy(() => import("./view/notices.tsx"));
 const Help = lazy(() => import("./view/help.tsx"));
 
 export function App() {
@@ -28,6 +32,7 @@ export function App() {
       hideToast();
     },
     T: () => go("threads"),
+    B: () => go("board"),
     S: () => go("stats"),
     H: () => go("health"),
   });
@@ -45,6 +50,9 @@ export function App() {
         <nav aria-label="Pages">
           <a href="#/" aria-current={route().page === "threads" ? "page" : undefined}>
             Threads
+          </a>
+          <a href="#/board" aria-current={route().page === "board" || route().page === "card" ? "page" : undefined}>
+            Board
           </a>
           <a href="#/stats" aria-current={route().page === "stats" ? "page" : undefined}>
             Stats
@@ -101,6 +109,12 @@ export function App() {
             <Match when={route().page === "log"}>
               <Log uri={uri()} />
             </Match>
+            <Match when={route().page === "board"}>
+              <Board />
+            </Match>
+            <Match when={route().page === "card"}>
+              <Card id={uri()} />
+            </Match>
             <Match when={route().page === "requests"}>
               <Requests uri={uri()} />
             </Match>
@@ -138,6 +152,9 @@ export function App() {
             </button>
           </div>
         )}
+      </Show>
+      <Show when={isNotifying()}>
+        <Notices />
       </Show>
       <TipLayer />
     </>

@@ -1,5 +1,3 @@
-import { Failure } from "../../app/failure.ts";
-import { flush } from "../../app/flush.ts";
 import type { Context } from "../context.ts";
 
 export interface HookOptions {
@@ -7,10 +5,11 @@ export interface HookOptions {
   readonly debug?: boolean;
 }
 
-/** `retinue hook --flush`: sends what happened since the last time, for those who have tracing switched on. */
+/** What hooks of agents call, where `bin/retinue.js` did not take the shorter way. `--flush` sends what happened since the last time, for those who have tracing switched on. */
 export async function hook(context: Context, options: HookOptions): Promise<void> {
   const { terminal, env, json } = context;
-  if (options.flush !== true) throw new Failure("usage", "what is to be done?", ["write retinue hook --flush"]);
+  if (options.flush !== true) return (await import("../../app/hook.ts")).hook(env);
+  const { flush } = await import("../../app/flush.ts");
   const flushed = await flush(env, { debug: options.debug === true });
   if (json) return terminal.out(JSON.stringify(flushed, null, 2));
   if (flushed.length === 0) terminal.talk("tracing is not switched on: set TRACE_TO_LANGSMITH=true or TRACE_TO_OTLP=true");

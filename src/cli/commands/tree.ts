@@ -1,4 +1,4 @@
-import { criticalPath, lifeOf } from "../../core/critical-path.ts";
+import { criticalPath, lifeOf, withLast } from "../../core/critical-path.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
 import { spansOf } from "../../core/spans.ts";
 import type { Context } from "../context.ts";
@@ -21,7 +21,7 @@ function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: b
   const tree = context.treeOf(forest, agent.key);
   const spans = new Map(subtreeOf(forest, agent.key).map((key) => [agentOf(forest, key).uri, spansOf(forest, key)]));
   const lives = new Map([...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]));
-  const path = criticalPath(tree.uri, (uri) => lives.get(uri));
+  const path = criticalPath(tree.uri, withLast(tree.uri, lives));
   if (!context.json) return renderTimeline(tree, { livesAs: (uri) => lives.get(uri), path }, context.terminal, { all });
   return JSON.stringify({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, null, 2);
 }

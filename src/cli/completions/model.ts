@@ -32,10 +32,12 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   child: "uri",
   parent: "uri",
   address: "nothing",
+  server: "nothing",
   url: "nothing",
   time: "nothing",
   n: "nothing",
   words: "nothing",
+  command: "files",
 };
 
 /** Taken from the program itself, so that no command and no option can be missing. */

@@ -115,9 +115,9 @@ function shortIds(tree: AgentTree): Map<string, string> {
 
 const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { text: count(totalTokens(usage)) }, { text: money(usage.costUsd) }];
 
-const SYMBOLS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
+export const SYMBOLS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
 
-function paintStatus(status: Status, colors: Colors): (text: string) => string {
+export function paintStatus(status: Status, colors: Colors): (text: string) => string {
   const paints = {
     pendingInit: colors.cyan,
     running: colors.cyan,

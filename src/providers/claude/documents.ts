@@ -140,16 +140,34 @@ export function workflowSummary(session: string, file: SourceFile): Parser {
     file,
     () => key.thread(session),
     (summary, out) => {
-      for (const item of asList(summary.workflowProgress)) {
-        const progress = asObject(item);
-        const id = asWords(progress?.agentId);
-        const state = WORKFLOW_STATES.get(asText(progress?.state) ?? "");
-        if (id === null || state === undefined) continue;
-        const says = `the workflow's own summary says ${asText(progress?.state)}`;
-        out.add({ type: "lifecycle", of: key.agent(session, id), state, source: "protocol", says, result: null });
-      }
+      readWorkflowStates(out, summary.workflowProgress, session);
     },
   );
+}
+
+function readWorkflowStates(out: FindingsOf, progress: unknown, session: string) {
+  for (const item of asList(progress)) {
+    const agent = asObject(item);
+    const id = asWords(agent?.agentId);
+    const state = WORKFLOW_STATES.get(asText(agent?.state) ?? "");
+    if (id === null || state === undefined) continue;
+    const says = `the workflow's own summary says ${asText(agent?.state)}`;
+    out.add({ type: "lifecycle", of: key.agent(session, id), state, source: "protocol", says, result: null });
+  }
+}
+
+/** The agents of a workflow as the stream tells of them while they run. */
+export function workflowAgents(out: FindingsOf, progress: unknown, session: string, call: string | null): void {
+  for (const item of asList(progress)) {
+    const [id, label] = [asWords(asObject(item)?.agentId), asWords(asObject(item)?.label)];
+    if (id === null) continue;
+    const agent = key.agent(session, id);
+    out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
+    if (call === null) continue;
+    const says = `the progress of workflow call ${call} names it`;
+    out.add({ type: "call-spawned", call: key.call(session, call), child: agent, rule: "workflow_progress", source: "protocol", says });
+  }
+  readWorkflowStates(out, progress, session);
 }
 
 /** `sessions/<pid>.json`, since 2.1.110: the process that runs a thread. Removed on a clean exit, left behind by a crash. */

@@ -1,10 +1,23 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
+import { hookSettings } from "./hook-settings.ts";
+import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
+import { promptIn, wrap } from "./launch.ts";
 import { locate } from "./locate.ts";
 import { portable } from "./portable.ts";
+import { ClaudeStream } from "./stream.ts";
+import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
+
+/** What live sources say, by the folder in which it is kept. */
+const LIVE = {
+  run: liveStream({ open: (saved) => new ClaudeStream(saved), promptIn }),
+  hooks: liveStream({ open: (saved) => new ClaudeHooks(saved), promptIn: () => null }),
+  otlp: liveStream({ open: (saved) => new ClaudeTelemetry(saved), promptIn: () => null }),
+} as const;
 
 /** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
 export const claude: Provider = {
@@ -39,6 +52,10 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
+  recorded: (path) => liveAt(LIVE, path),
+  wrap,
+  hooks: hookSettings,
+  telemetry: SERVICE,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,

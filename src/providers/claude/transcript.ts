@@ -1,19 +1,18 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
-import type { AgentKey, RecordKey } from "../../core/ids.ts";
+import type { AgentKey } from "../../core/ids.ts";
 import { asObject, asText, asTime, asWords, decodeText, parseJson } from "../../core/json.ts";
-import type { CallUnrecorded } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { eventsOf } from "./events.ts";
 import { Introduction, type IntroductionMemory, type TranscriptOf } from "./introduction.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
-import { CONVERSATION, hasEnded, isSynthetic, keysOf, type Row, readRow, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
-import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
-import { standAfter } from "./stand.ts";
-import { COMPACTION, MODEL_TOOLS, TITLE, totalStated } from "./totals.ts";
+import { CONVERSATION, keysOf, type Row, readRow, textOf } from "./rows.ts";
+import { readNotifications } from "./spawns.ts";
+import { TITLE, totalStated } from "./totals.ts";
 
 /** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
 const REQUEST_HEAD_BYTES = 400;
@@ -39,10 +38,8 @@ interface Memory {
   readonly read: number;
   readonly sawMain: boolean;
   readonly chains: readonly (readonly [string, string])[];
-  readonly spawns: readonly string[];
-  readonly asking: readonly (readonly [string, CallUnrecorded])[];
+  readonly conversation: ConversationMemory;
   readonly told: readonly string[];
-  readonly ended: string;
   readonly introduction: IntroductionMemory;
 }
 
@@ -59,12 +56,8 @@ export class Transcript implements Parser {
   #sawMain: boolean;
   /** Inline agents: each sidechain record to the first record of its chain. */
   readonly #chains: Map<string, string>;
-  readonly #spawns: Set<string>;
-  /** Calls of tools that ask a model themselves. */
-  readonly #asking: Map<string, CallUnrecorded>;
+  readonly #conversation: Conversation;
   readonly #told: Set<string>;
-  /** The last model call, as it was told. */
-  #ended: string;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
   /** When requests were sent, by their ids; for those who read events. */
   readonly #asked = new Map<string, number>();
@@ -79,10 +72,8 @@ export class Transcript implements Parser {
     this.#read = memory?.read ?? 0;
     this.#sawMain = memory?.sawMain ?? false;
     this.#chains = new Map(memory?.chains);
-    this.#spawns = new Set(memory?.spawns);
-    this.#asking = new Map(memory?.asking);
+    this.#conversation = new Conversation(memory?.conversation);
     this.#told = new Set(memory?.told);
-    this.#ended = memory?.ended ?? "";
     this.#introduction = new Introduction(of, file, memory?.introduction);
   }
 
@@ -93,10 +84,8 @@ export class Transcript implements Parser {
       read: this.#read,
       sawMain: this.#sawMain,
       chains: [...this.#chains],
-      spawns: [...this.#spawns],
-      asking: [...this.#asking],
+      conversation: this.#conversation.save(),
       told: [...this.#told],
-      ended: this.#ended,
       introduction: this.#introduction.save(),
     };
   }
@@ -204,54 +193,11 @@ export class Transcript implements Parser {
   }
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
-    const stand = standAfter(row);
     const session = this.#session ?? "unknown";
-    const response = responseOf(row, session);
-    const isAnswer = row.type === "assistant" && response !== null;
-    const said = isAnswer ? textOf(row) : "";
-    out.add({
-      type: "record",
-      role: row.type === "user" || row.type === "assistant" ? row.type : "other",
-      stands: stand?.stands ?? null,
-      certain: stand?.certain ?? true,
-      calls: row.blocks.flatMap((b) => (b.is === "tool-use" ? [{ call: key.call(session, b.id), name: b.name, ...awaits(b.name) }] : [])),
-      results: row.blocks.flatMap((b) => (b.is === "tool-result" ? [{ call: key.call(session, b.id), isError: b.isError }] : [])),
-      // Only an answer can be the agent's last word; what it says between tool calls is in the transcript.
-      text: said === "" || stand?.stands !== "answered" ? null : said,
-      message: isAnswer || (row.type === "user" && stand !== null),
-    });
-    if (isAnswer) this.#readModelCall(out, row, response);
-    if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
-    for (const block of row.blocks) {
-      if (block.is === "tool-use" && !isSynthetic(row)) {
-        const spawn = spawnCalled(block, row, session);
-        if (spawn !== null) {
-          this.#spawns.add(block.id);
-          out.add(spawn);
-        }
-        const to = block.name === "SendMessage" ? asWords(asObject(block.input)?.to) : null;
-        if (to !== null) out.add({ type: "message-sent", to: LEADS.has(to) ? key.thread(session) : { named: to } });
-        const asks = MODEL_TOOLS.get(block.name);
-        if (asks !== undefined) this.#asking.set(block.id, asks);
-      }
-      if (block.is === "tool-result") {
-        readToolResult(out, block, row, session, this.#spawns.has(block.id));
-        const asked = this.#asking.get(block.id);
-        if (asked !== undefined && !block.isError) out.add(asked);
-      }
-    }
+    this.#conversation.read(out, row, session);
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
     if (row.type === "progress") this.#readProgress(out, row, session);
-  }
-
-  /** A response is spread over several rows. Once one of them said how it ended and what it took, the next ones say nothing new about the call. */
-  #readModelCall(out: FindingsOf, row: Row, response: RecordKey) {
-    const call = { response, model: asText(row.message?.model) ?? "", tokens: tokensOf(row), ended: hasEnded(row) };
-    const name = [response, call.model, ...Object.values(call.tokens)].join(" ");
-    if (call.ended && name === this.#ended) return;
-    this.#ended = name;
-    out.add({ type: "model-call", ...call, chars: writtenChars(row) });
   }
 
   #readUser(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
@@ -320,12 +266,6 @@ export class Transcript implements Parser {
     return isNew;
   }
 }
-
-/** What agents of a team call the thread they work for. */
-const LEADS = new Set(["main", "team-lead"]);
-
-/** Waits for an agent in the background; 2.0.60 has a tool of its own for it. */
-const awaits = (tool: string): { readonly awaitsAgents?: true } => (tool === "TaskOutput" || tool === "AgentOutputTool" ? { awaitsAgents: true } : {});
 
 /** Every record of a conversation begins so, and ends so. */
 const RECORD_START = '{"parentUuid":';

@@ -1,10 +1,20 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
+import { hookSettings } from "./hook-settings.ts";
+import { CodexHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
+import { CodexStream, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
+
+/** What live sources say, by the folder in which it is kept. */
+const LIVE = {
+  run: liveStream({ open: () => new CodexStream(), promptIn: () => null }),
+  hooks: liveStream({ open: (saved) => new CodexHooks(saved), promptIn: () => null }),
+} as const;
 
 /** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
 export const codex: Provider = {
@@ -32,6 +42,9 @@ export const codex: Provider = {
       open: (file, saved) => new Rollout(found, file, saved),
     };
   },
+  recorded: (path) => liveAt(LIVE, path),
+  wrap,
+  hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
   wire,

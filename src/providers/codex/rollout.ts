@@ -272,8 +272,9 @@ export class Rollout implements Parser {
     this.#isToldEncrypted = true;
   }
 
-  #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, text, isError }: ToolUse) {
+  #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, input, text, isError }: ToolUse) {
     if (is === "call") {
+      out.planned(input);
       out.add({ ...SIGN_OF_LIFE, role: "assistant", stands: this.#stand("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
       this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {

@@ -162,7 +162,10 @@ export class Conversation {
       const { model, tokens } = message;
       out.add({ type: "model-call", response: key.record(session, message.id), model, tokens, chars: 0, ended: true });
     }
-    for (const one of message.calls) if (one.spawn !== null) this.#spawn(out, one, one.spawn);
+    for (const one of message.calls) {
+      out.planned(one.args);
+      if (one.spawn !== null) this.#spawn(out, one, one.spawn);
+    }
     if (message.type === "user") this.#asked(out, message);
   }
 

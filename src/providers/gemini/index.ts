@@ -1,7 +1,11 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
+import { GeminiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
+
+const LIVE = { run: liveStream({ open: (saved) => new GeminiStream(saved), promptIn: () => null }) };
 
 /** Gemini CLI, 0.36 to 0.61. How each format is known: docs/formats/gemini.md. */
 export const gemini: Provider = {
@@ -20,6 +24,8 @@ export const gemini: Provider = {
     const found = locate(path);
     return found === null ? null : { shape: found.shape, open: (file, saved) => new Transcript(found, file, saved) };
   },
+  recorded: (path) => liveAt(LIVE, path),
+  wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.#-]+$/.test(id),
 };

@@ -109,7 +109,7 @@ function answerText(response: JsonObject | null): string {
 }
 
 /** Up to 0.38 every agent is a tool of its own name; what such a call shows tells it from other tools. */
-const SPAWN_TOOL = "invoke_agent";
+export const SPAWN_TOOL = "invoke_agent";
 
 function readSpawn(json: JsonObject, call: Omit<ToolCall, "spawn">, status: string): Spawn | null {
   const display = asObject(json.resultDisplay);

@@ -14,21 +14,24 @@ export function eventsOf(message: Message): EventDraft[] {
   const speaker = key.session(message.session);
   const response = message.role === "assistant" ? responseOf(message) : null;
   const whole = (said: Said): EventDraft => ({ speaker, keys, tool: null, response, ...said });
-  const of = (part: Part) => (said: Said) => whole({ ...said, keys: [partKey(part), ...keys] });
+  const of = (part: Part) => (said: Said) => whole({ ...said, keys: [saidKey(part, said), ...keys] });
   const { created } = message;
   const drafts = message.parts.flatMap((part) => (message.role === "user" ? askedIn(part, created) : doneIn(part, message)).map(of(part)));
   const error = asObject(message.info.error);
   if (error === null) return drafts;
   const words = asWords(asObject(error.data)?.message) ?? "";
   const text = `${asText(error.name) ?? "error"}${words === "" ? "" : `: ${words}`}`;
-  return [...drafts, whole({ kind: "error", text, at: message.completed ?? created, name: "error" })];
+  return [...drafts, whole({ kind: "error", text, at: message.completed ?? created, name: "error", keys: [key.record(`error ${message.id}`), ...keys] })];
 }
+
+/** What a call gave may be known from elsewhere than that it was made. */
+const saidKey = (part: Part, { kind }: Said): RecordKey => (kind === "toolResult" ? key.record(`result of ${partKey(part)}`) : partKey(part));
 
 /** A part that stands alone: only what a model says has times. */
 export function eventsOfPart(part: Part, session: string, response: RecordKey): EventDraft[] {
   const speaker = key.session(session);
   const said = part.start === null ? askedIn(part, null) : doneIn(part, null, session);
-  return said.map((one) => ({ speaker, keys: [partKey(part)], tool: null, response: part.start === null ? null : response, ...one }));
+  return said.map((one) => ({ speaker, keys: [saidKey(part, one)], tool: null, response: part.start === null ? null : response, ...one }));
 }
 
 function askedIn(part: Part, at: number | null): Said[] {

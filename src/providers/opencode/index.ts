@@ -1,8 +1,12 @@
-import type { Provider, Stream } from "../../core/provider.ts";
+import { liveAt, liveStream } from "../../core/live-stream.ts";
+import type { FileStream, Provider, Stream } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portable } from "./portable.ts";
 import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
+import { relay } from "./relay.ts";
+import { ServerEvents } from "./server-events.ts";
+import { OpencodeStream, wrap } from "./stream.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
 
@@ -13,6 +17,10 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
   [/^storage\/part\/[^/]+\/prt_[^/]+\.json$/, partFile],
   [/^export\/[^/]+\/[^/]+\.json$/, exportFile],
 ];
+
+const LIVE = { run: liveStream({ open: (saved) => new OpencodeStream(saved), promptIn: () => null }) };
+/** What a server said while it was followed, a file a session. */
+const FOLLOWED: FileStream = { shape: "lines", open: (file, saved) => new ServerEvents(file, saved) };
 
 /** OpenCode, 1.0 to 1.18. How each format is known: docs/formats/opencode.md. */
 export const opencode: Provider = {
@@ -41,6 +49,9 @@ export const opencode: Provider = {
     const document = DOCUMENTS.find(([name]) => name.test(path));
     return document === undefined ? null : { shape: "document", open: document[1] };
   },
+  recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
+  wrap,
+  relay,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),
   portable,

@@ -83,7 +83,10 @@ function readAssistant(out: FindingsOf, message: Message) {
   out.add(record);
   out.addAt(lastTime(message), { ...record, ...stand, text: said.trim() === "" || stand.stands !== "answered" ? null : said });
   for (const call of modelCalls(message)) out.add(call);
-  for (const { part, tool } of tools) if (isSpawn(tool)) readTask(out, part, tool, message.session);
+  for (const { part, tool } of tools) {
+    out.part({ at: part.start ?? message.created }).planned(tool.input);
+    if (isSpawn(tool)) readTask(out, part, tool, message.session);
+  }
 }
 
 function calledIn({ start }: Part, tool: ToolPart, session: string): ToolCalled {
@@ -156,5 +159,8 @@ export function readLonePart(out: FindingsOf, part: Part, session: string): void
 /** What a part is known by wherever it stands: in a file of its own, in a database, in a copy. Words of users have no times, so that only their id tells them apart. */
 export const partKey = (part: Part) => (part.start === null ? key.record(`part ${part.id}`) : partCopyKey(part));
 
-/** Copies of a part have the same times and the same words. */
-export const partCopyKey = (part: Part) => key.record([part.type, part.start, part.end, toolOf(part)?.callId ?? textIn(part).slice(0, 64)].join(" "));
+/** Copies of a part have the same times and the same words. A tool is the same one from its beginning to its end. */
+export const partCopyKey = (part: Part) => {
+  const tool = toolOf(part);
+  return key.record((tool === null ? [part.type, part.start, part.end, textIn(part).slice(0, 64)] : [part.type, part.start, tool.callId]).join(" "));
+};

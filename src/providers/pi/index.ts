@@ -1,8 +1,12 @@
+import { liveAt, liveStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
 import { entryIn } from "./entry.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
+import { PiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
+
+const LIVE = { run: liveStream({ open: (saved) => new PiStream(saved), promptIn: () => null }) };
 
 /** Pi, 0.73 to 0.87, and the extensions that give it agents. How each format is known: docs/formats/pi.md. */
 export const pi: Provider = {
@@ -27,6 +31,8 @@ export const pi: Provider = {
     const found = locate(path);
     return found === null ? null : { shape: "lines", open: (file, saved) => new Transcript(found, file, saved) };
   },
+  recorded: (path) => liveAt(LIVE, path),
+  wrap,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.|:-]+$/.test(id),
   entry: entryIn,

@@ -16,6 +16,7 @@ const STREAM = describeRoute({
   summary: "What changes, as it changes",
   description:
     "Server-sent events. `agent`: a record (Agent) as it stands now. `event`: something that happened (Event). `removed`: `{uri}` is no longer there, or no longer below what was asked for. " +
+    "`card`: a card (Card) as it stands now. `card-removed`: `{id}` was removed. " +
     "`ready`: the stream begins. `reset`: what came before no longer holds, or what was missed is not known any more; ask for everything anew. " +
     "Every one has an id; Last-Event-ID goes on behind it, without a gap and without repeats. Answers of the other routes say in the header Retinue-Live where to begin (`after`). " +
     "With no filter everything is told.",
@@ -26,7 +27,13 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
   return new Hono().get("/live", STREAM, checked("query", LiveQuery), async (c) => {
     const query = c.req.valid("query");
     const keys = (uris: string | readonly string[] = []) => [uris].flat().map((uri) => resolve(library, uri).key);
-    const wishes: Wishes = { threads: query.threads === true, trees: keys(query.tree), events: keys(query.events), logs: keys(query.log) };
+    const wishes: Wishes = {
+      threads: query.threads === true,
+      trees: keys(query.tree),
+      events: keys(query.events),
+      logs: keys(query.log),
+      cards: query.cards === true,
+    };
     // Who asks for the headers alone does not stay.
     if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);
     const { since, leave } = await hub.join(wishes);

@@ -9,10 +9,11 @@ import { checkTarget } from "../../app/resolve.ts";
 import { search } from "../../app/search.ts";
 import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
+import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery } from "../schemas.ts";
+import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -54,6 +55,12 @@ export function machineRoutes(context: ServerContext): Hono {
       return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
     })
     .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
+      const body: unknown = await c.req.json().catch(() => null);
+      const path = asText(asObject(body)?.path);
+      if (path !== null) state.tell([path]);
+      return c.json({ watching: state.watching });
+    })
     .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
       if (context.isDemo) throw new Failure("failed", "this is the demo");
       return c.json({ address: (await context.demo()).address });

@@ -2,12 +2,14 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AgentKey } from "../../core/ids.ts";
 import type { ManualLink } from "../../core/parents.ts";
+import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { OUTBOX_TABLES, type Outbox, outboxIn } from "./outbox.ts";
+import { type KeptRelays, keptRelays, RELAY_TABLE } from "./relays.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
-export interface Kept {
+export interface Kept extends KeptCards, KeptRelays {
   links(): readonly ManualLink[];
   /** Replaces an earlier link of the same child. */
   link(child: AgentKey, parent: AgentKey, at: number): void;
@@ -31,6 +33,7 @@ const MIGRATIONS = [
      PRIMARY KEY (owner, child)
    ) STRICT, WITHOUT ROWID`,
   OUTBOX_TABLES,
+  `${CARD_TABLES}; ${RELAY_TABLE}`,
 ];
 
 export async function openKept(path: string): Promise<Kept> {
@@ -55,6 +58,8 @@ export async function openKept(path: string): Promise<Kept> {
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
     outbox: outboxIn(db, OWNER),
+    ...keptCards(db, OWNER),
+    ...keptRelays(db, OWNER),
     close: () => db.close(),
   };
 }

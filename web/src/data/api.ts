@@ -1,3 +1,4 @@
+import type { Card, Relay, RelayList, Stage } from "./board.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansAnswer } from "./span-set.ts";
 import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
@@ -113,14 +114,38 @@ export class Api {
     return this.#get("api/doctor", {}, signal);
   }
 
+  cards(signal?: AbortSignal): Promise<Snapshot<Paged<Card>>> {
+    return this.#snapshot("api/cards", {}, signal);
+  }
+
+  card(id: string, signal?: AbortSignal): Promise<Card> {
+    return this.#get(cardPath(id), {}, signal);
+  }
+
+  /** Without an id a new one is made. */
+  saveCard(id: string | null, card: { title?: string; threads?: readonly string[]; stage?: Stage }): Promise<Card> {
+    return this.#sendJson(id === null ? "api/cards" : cardPath(id), id === null ? "POST" : "PATCH", card);
+  }
+
+  async removeCard(id: string): Promise<void> {
+    await this.#send(cardPath(id), { method: "DELETE" });
+  }
+
+  relays(signal?: AbortSignal): Promise<RelayList> {
+    return this.#get("api/relays", {}, signal);
+  }
+
+  follow(relay: { provider: string; url: string; password?: string }): Promise<Relay> {
+    return this.#sendJson("api/relays", "POST", relay);
+  }
+
+  async unfollow(id: string): Promise<void> {
+    await this.#send(`api/relays/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
   /** Gives the agent's URI in its new place. */
   async link(child: string, parent: string): Promise<string> {
-    const response = await this.#send("api/links", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ child, parent }),
-    });
-    return ((await response.json()) as { uri: string }).uri;
+    return (await this.#sendJson<{ uri: string }>("api/links", "POST", { child, parent })).uri;
   }
 
   /** Starts the demo beside the server; gives its address. */
@@ -131,6 +156,11 @@ export class Api {
 
   async unlink(child: string): Promise<void> {
     await this.#send(`api/links/${encodeURIComponent(child)}`, { method: "DELETE" });
+  }
+
+  async #sendJson<T>(path: string, method: string, body: unknown): Promise<T> {
+    const response = await this.#send(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    return (await response.json()) as T;
   }
 
   async #get<T>(path: string, query: Query, signal: AbortSignal | undefined): Promise<T> {
@@ -162,5 +192,6 @@ export class Api {
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
+const cardPath = (id: string) => `api/cards/${encodeURIComponent(id)}`;
 export const agentPath = (uri: string) => `api/agents/${encodeURIComponent(uri)}`;
 export const eventPath = (uri: string, id: string) => `${agentPath(uri)}/events/${encodeURIComponent(id)}`;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentSet } from "./agent-set.ts";
-import { type Graph, graph, NODE } from "./graph.ts";
+import { fitted, type Graph, graph, NODE } from "./graph.ts";
 import { sampleSet } from "./sample.ts";
 
 const ROOM = { width: 1_400, height: 700 };
@@ -22,6 +22,17 @@ const forest = fc.array(fc.nat(), { maxLength: 80 }).map((parents) => {
     tree[parent] = [...(tree[parent] ?? []), `n${i}`];
   }
   return sampleSet(tree, "main");
+});
+
+describe("a label", () => {
+  it.each([
+    ["short", "short"],
+    ["WWWWWWWWWWWWWWWWWWWW", "WWWWWWWW…"],
+    ["illillillillillillillill", "illillillillillillillill"],
+    ["a name with many words in it", "a name with ma…"],
+  ])("is cut where the box ends: %s", (text, shown) => {
+    expect(fitted(text, 112)).toBe(shown);
+  });
 });
 
 describe("the graph of a thread", () => {

@@ -46,6 +46,8 @@ function followed(parts: readonly Part[]) {
       agent: (record) => told.push(`agent ${record.uri}`),
       event: (event) => told.push(`event ${event.id}`),
       removed: (uri) => told.push(`removed ${uri}`),
+      card: ({ id }) => told.push(`card ${id}`),
+      cardRemoved: (id) => told.push(`card removed ${id}`),
       reset: () => told.push("reset"),
       connection: () => {},
     },

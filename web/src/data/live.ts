@@ -1,4 +1,5 @@
 import { createParser } from "eventsource-parser";
+import type { Card } from "./board.ts";
 import type { AgentEvent, AgentRecord } from "./types.ts";
 
 export type Connection = "connecting" | "open" | "waiting";
@@ -7,6 +8,8 @@ export interface LiveHandlers {
   agent(record: AgentRecord): void;
   event(event: AgentEvent): void;
   removed(uri: string): void;
+  card(card: Card): void;
+  cardRemoved(id: string): void;
   /** What was missed cannot be told any more: everything has to be asked for again. */
   reset(): void;
   connection(state: Connection): void;
@@ -104,6 +107,8 @@ export class LiveStream {
     if (name === "agent") handlers.agent(JSON.parse(data) as AgentRecord);
     else if (name === "event") handlers.event(JSON.parse(data) as AgentEvent);
     else if (name === "removed") handlers.removed((JSON.parse(data) as { uri: string }).uri);
+    else if (name === "card") handlers.card(JSON.parse(data) as Card);
+    else if (name === "card-removed") handlers.cardRemoved((JSON.parse(data) as { id: string }).id);
     else if (name === "reset") {
       this.#lastId = null;
       handlers.reset();

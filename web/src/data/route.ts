@@ -1,20 +1,20 @@
 /** Every view has an address of its own, below the hash, so that any web server can serve the dashboard. */
-export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health";
+export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health" | "board" | "card";
 
 export interface Route {
   readonly page: Page;
-  /** The thread or agent looked at. */
+  /** The thread, agent or card looked at. */
   readonly uri: string | null;
   readonly params: Readonly<Record<string, string>>;
 }
 
-const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "requests"];
+const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "requests", "card"];
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");
   const [page = "", rest = ""] = splitOnce(path, "/");
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (page === "health" || page === "stats") return { page, uri: null, params };
+  if (page === "health" || page === "stats" || page === "board") return { page, uri: null, params };
   const uri = decoded(rest);
   const known = WITH_URI.find((name) => name === page);
   return known === undefined || uri === "" ? { page: "threads", uri: null, params } : { page: known, uri, params };

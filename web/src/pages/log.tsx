@@ -141,11 +141,11 @@ export default function Log(props: { uri: string }) {
   );
 }
 
-const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.uri);
-const isBad = (row: LogRow) =>
+export const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.uri);
+export const isBad = (row: LogRow) =>
   row.is === "group" ? row.errors > 0 : row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
 
-function LogLine(props: { row: LogRow; agent: AgentRecord; index: number; selected: boolean; open: boolean; onToggle: () => void }) {
+export function LogLine(props: { row: LogRow; agent: AgentRecord; index: number; selected: boolean; open: boolean; onToggle: () => void }) {
   return (
     <Show when={props.row.is === "entry" && props.row} fallback={<Group {...props} group={props.row as LogGroup} />}>
       {(row) => (

@@ -30,8 +30,8 @@ const CHARTS: readonly (readonly [Group, string])[] = [
   ["type", "By type of agent"],
   ["project", "By project"],
   ["provider", "By product"],
-  ["template", "By task template"],
   ["status", "By outcome"],
+  ["template", "By task template"],
 ];
 
 /** What all agents together took, and what for. */

@@ -1,5 +1,6 @@
 import { createEffect, createSignal, onCleanup } from "solid-js";
 import { Api } from "../data/api.ts";
+import type { Card } from "../data/board.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
 import type { AgentEvent, AgentRecord, Doctor, Health } from "../data/types.ts";
 
@@ -10,6 +11,8 @@ export interface LiveNews {
   readonly agents: readonly AgentRecord[];
   readonly events: readonly AgentEvent[];
   readonly removed: readonly string[];
+  /** By id; null for one that was removed. */
+  readonly cards: ReadonlyMap<string, Card | null>;
 }
 
 /** What of the stream is of interest; what is null is not. */
@@ -35,6 +38,7 @@ export { connection };
 let agents = new Map<string, AgentRecord>();
 let events: AgentEvent[] = [];
 let removed = new Set<string>();
+let cards = new Map<string, Card | null>();
 let isFlushing = false;
 
 const handlers: LiveHandlers = {
@@ -52,6 +56,14 @@ const handlers: LiveHandlers = {
     removed.add(uri);
     flushSoon();
   },
+  card(card) {
+    cards.set(card.id, card);
+    flushSoon();
+  },
+  cardRemoved(id) {
+    cards.set(id, null);
+    flushSoon();
+  },
   reset() {
     for (const listener of listeners.keys()) listener.reset();
   },
@@ -63,10 +75,11 @@ function flushSoon(): void {
   isFlushing = true;
   setTimeout(() => {
     isFlushing = false;
-    const news: LiveNews = { agents: [...agents.values()], events, removed: [...removed] };
+    const news: LiveNews = { agents: [...agents.values()], events, removed: [...removed], cards };
     agents = new Map();
     events = [];
     removed = new Set();
+    cards = new Map();
     for (const listener of listeners.keys()) listener.news(news);
   }, FLUSH_MS);
 }
@@ -120,13 +133,20 @@ async function watchReading(): Promise<void> {
   else if (before !== null) handlers.reset();
 }
 
+/** Somebody wants to hear of news even while the page is hidden. */
+let listensHidden = false;
+
+export function listenWhileHidden(wanted: boolean): void {
+  listensHidden = wanted;
+}
+
 export function goLive(): void {
   void watchReading();
   let hiding: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);
     if (document.visibilityState === "visible") stream.start();
-    else hiding = setTimeout(() => stream.stop(), HIDDEN_MS);
+    else if (!listensHidden) hiding = setTimeout(() => stream.stop(), HIDDEN_MS);
   });
 }
 

@@ -1,6 +1,5 @@
 import { createEffect, createMemo, createSignal, For, on, onMount, Show } from "solid-js";
-import { EDGE_KINDS, type EdgeKind, type Graph, type GraphNode, NODE } from "../data/graph.ts";
-import { cutAt } from "../data/text.ts";
+import { EDGE_KINDS, type EdgeKind, fitted, type Graph, type GraphNode, NODE } from "../data/graph.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { shortName } from "../data/waterfall.ts";
 import { useKeys } from "../state/keys.ts";
@@ -41,7 +40,7 @@ const STATUS_COLORS: Readonly<Record<Status, (typeof COLORS)[number]>> = {
 const DASHES: Readonly<Record<EdgeKind, string | undefined>> = { spawned: undefined, forked: "7 3", revived: "10 3 2 3", external: "2 3" };
 const EDGE_WORDS: Readonly<Record<EdgeKind, string>> = { spawned: "spawned", forked: "forked", revived: "revived by a message", external: "external" };
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
-const CHARS = 19;
+const LABEL_X = 28;
 const ZOOM = 1.4;
 const CLOSEST = 3;
 
@@ -137,7 +136,7 @@ export function GraphView(props: {
   const uriAt = (event: Event) => (event.target as Element).closest("[data-uri]")?.getAttribute("data-uri") ?? null;
   const label = (record: AgentRecord) => {
     const words = props.tint === "type" ? `${shortName(record)} · ${typeOf(record)}` : shortName(record);
-    return words.length > CHARS ? `${cutAt(words, CHARS - 1)}…` : words;
+    return fitted(words, NODE.width - LABEL_X - 6);
   };
   return (
     <div class="graph" ref={box}>
@@ -232,7 +231,7 @@ export function GraphView(props: {
                     <text x="11" y="15.5" text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
                       {MARKS[record().status]}
                     </text>
-                    <text x="28" y="15.5" fill={palette().ink}>
+                    <text x={LABEL_X} y="15.5" fill={palette().ink}>
                       {label(record())}
                     </text>
                   </g>

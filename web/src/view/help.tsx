@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["j  k  ↓  ↑", "next, previous"],
       ["Enter", "open"],
       ["Esc", "close, or leave a field"],
-      ["T  S  H", "all threads, stats, health"],
+      ["T  B  S  H", "all threads, board, stats, health"],
       ["?", "this list"],
     ],
   ],
@@ -22,6 +22,16 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["m", "menu"],
       ["e  E", "next, previous agent that failed"],
       ["l", "log of the thread"],
+    ],
+  ],
+  [
+    "Board",
+    [
+      ["←  →", "the stage before, the next"],
+      ["Enter", "open the card"],
+      ["n", "new card"],
+      ["q", "queue a card again that has ended"],
+      ["m", "menu"],
     ],
   ],
   [

@@ -33,7 +33,7 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
   const bars = createMemo(() => statsBars(props.lines, props.measure));
   const shown = () => (isAll() ? bars() : bars().slice(0, FIRST));
   return (
-    <section class="chart" data-chart={props.by}>
+    <section class="chart" classList={{ full: props.by === "template" }} data-chart={props.by}>
       <h2>{props.title}</h2>
       <table class="bars">
         <colgroup>

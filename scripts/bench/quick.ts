@@ -1,0 +1,60 @@
+/** What an agent waits for: `retinue hook` and `retinue statusline`, as it calls them, with a server and without one. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { markdownTable } from "./format.ts";
+import { writeHome } from "./home.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const RUNS = 20;
+
+const inMs = (seconds: number) => `${Math.round(seconds * 1000)} ms`;
+
+/** How long each may take at most, in seconds, by the contract with those who wait. */
+const LIMITS = { hook: 0.06, statusline: 0.15 } as const;
+
+export async function quickSection(scratch: string): Promise<string> {
+  const home = join(scratch, "quick");
+  mkdirSync(home, { recursive: true });
+  writeHome(join(home, ".claude"), { bytes: 20_000_000, sessions: 40, seed: 1 });
+  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data") };
+  const transcript = newestTranscript(join(home, ".claude/projects"));
+  const session = /([^/]+)\.jsonl$/.exec(transcript)?.[1] ?? "";
+  const payload = (bytes: number) =>
+    JSON.stringify({ session_id: session, transcript_path: transcript, hook_event_name: "UserPromptSubmit", prompt: "x".repeat(bytes) });
+  const asked = JSON.stringify({ session_id: session, transcript_path: transcript });
+  const timed = (args: readonly string[], input: string) => middle(Array.from({ length: RUNS }, () => took(args, input, env)));
+  const bare = timed(["-e", "0"], "");
+  const program = join(ROOT, "bin/retinue.js");
+  const all = (where: string) => [
+    row(`\`retinue hook\`, 1 KB${where}`, timed([program, "hook"], payload(1_000)), bare, LIMITS.hook),
+    row(`\`retinue hook\`, 1 MB${where}`, timed([program, "hook"], payload(1_000_000)), bare, LIMITS.hook),
+    row(`\`retinue statusline\`${where}`, timed([program, "statusline"], asked), bare, LIMITS.statusline),
+  ];
+  const alone = all(", no server");
+  const server = spawn(process.execPath, [program, "serve", "--no-open", "--port", "0", "--quiet"], { env, stdio: ["ignore", "pipe", "ignore"] });
+  await once(server.stdout, "data");
+  const served = all(", with a server");
+  server.kill("SIGTERM");
+  await once(server, "exit");
+  const head = ["", "wall", "without Node's own start", "may take"];
+  return `## What agents wait for\n\nThe middle of ${RUNS} runs; Node itself needs ${inMs(bare)} to start.\n\n${markdownTable(head, [...alone, ...served])}`;
+}
+
+function took(args: readonly string[], input: string, env: Record<string, string>): number {
+  const began = performance.now();
+  const { status } = spawnSync(process.execPath, args, { input, env });
+  if (status !== 0) throw new Error(`${args.join(" ")} ends with ${status}`);
+  return (performance.now() - began) / 1000;
+}
+
+const middle = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
+const row = (name: string, wall: number, bare: number, limit: number) => [name, inMs(wall), inMs(wall - bare), inMs(limit)];
+
+function newestTranscript(projects: string): string {
+  const found = readdirSync(projects, { withFileTypes: true, recursive: true }).flatMap((entry) =>
+    entry.isFile() && /^[0-9a-f-]{36}\.jsonl$/.test(entry.name) ? [join(entry.parentPath, entry.name)] : [],
+  );
+  return found.at(-1) ?? "";
+}

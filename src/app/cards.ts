@@ -1,0 +1,269 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { type CardThread, type Progress, progressOf, STAGES, type Stage, stageOf } from "../core/card.ts";
+import { type AgentKey, partsOf, threadKey, threadOf } from "../core/ids.ts";
+import { agentOf, describe, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
+import { formatUri, parseTarget } from "../core/uri.ts";
+import { PROVIDERS } from "../providers/index.ts";
+import type { KeptCard } from "../stores/sqlite/cards.ts";
+import type { Kept } from "../stores/sqlite/kept.ts";
+import { Failure } from "./failure.ts";
+import type { Env } from "./home.ts";
+import { keep, keptPath, type Library } from "./library.ts";
+import { RELAYED_NAMES } from "./relayed.ts";
+import { resolve } from "./resolve.ts";
+
+/** A card as everybody sees it. */
+export interface Card {
+  readonly id: string;
+  readonly title: string;
+  readonly stage: Stage;
+  /** Whoever waits for a person, at any depth, the longest first. */
+  readonly waiting: readonly Waiting[];
+  readonly progress: Progress | null;
+  /** URIs of its top-level threads. */
+  readonly threads: readonly string[];
+  /** Agents that are shown here because it is the only card that is worked on; nobody knows whose they are. */
+  readonly inferred: readonly string[];
+  readonly agents: { readonly total: number; readonly running: number };
+  readonly createdAt: string;
+  readonly lastActivityAt: string | null;
+}
+
+export interface Waiting {
+  readonly uri: string;
+  /** What people call the agent. */
+  readonly agent: string;
+  readonly for: string;
+  readonly says: string;
+  readonly since: string | null;
+}
+
+/** What a person asks for. */
+export interface CardWish {
+  readonly title?: string | undefined;
+  readonly threads?: readonly string[] | undefined;
+  readonly stage?: Stage | undefined;
+}
+
+export interface CardsOptions {
+  readonly library: Library;
+  readonly env: Env;
+  /** Whether the only card that is worked on gets what nobody else is known to want. */
+  readonly guess: boolean;
+}
+
+/** A card with the keys of its threads, whether anything is known of them or not, and of those that it only may have. */
+export interface CardAgents {
+  readonly card: Card;
+  readonly threads: readonly AgentKey[];
+  readonly inferred: readonly AgentKey[];
+}
+
+const MAX_TITLE = 500;
+
+/** Units of work: kept by name and threads; where they stand is worked out. */
+export class Cards {
+  readonly #library: Library;
+  readonly #env: Env;
+  readonly #guess: boolean;
+
+  constructor({ library, env, guess }: CardsOptions) {
+    this.#library = library;
+    this.#env = env;
+    this.#guess = guess;
+  }
+
+  async list(): Promise<readonly CardAgents[]> {
+    const kept = await this.#all();
+    const seen = kept.map((card) => this.#seen(card));
+    const [only, ...more] = seen.filter(({ card }) => card.stage === "working");
+    if (!this.#guess || only === undefined || more.length > 0) return seen;
+    const inferred = this.#unassigned();
+    const uris = inferred.map((key) => this.#forest([key])?.agents.get(key)?.uri ?? "");
+    return seen.map((one) => (one === only ? { ...one, inferred, card: { ...one.card, inferred: uris } } : one));
+  }
+
+  async get(id: string): Promise<CardAgents> {
+    const found = (await this.list()).find(({ card }) => card.id === id);
+    if (found === undefined) throw noCard(id);
+    return found;
+  }
+
+  async create({ title, threads = [], stage }: CardWish): Promise<CardAgents> {
+    const keys = threads.map((uri) => this.#threadKey(uri));
+    if (stage !== undefined && stage !== "queued") throw notByHand(stage);
+    const id = `card_${randomBytes(8).toString("hex")}`;
+    const now = this.#library.now();
+    const name = titleOf(title) ?? this.#titleFrom(keys[0]);
+    await this.#save({ id, title: name, madeAt: now, queuedAt: stage === "queued" && keys.length > 0 ? now : null, threads: [...new Set(keys)] });
+    return this.get(id);
+  }
+
+  async update(id: string, { title, threads, stage }: CardWish): Promise<CardAgents> {
+    const before = (await this.#all()).find((card) => card.id === id);
+    if (before === undefined) throw noCard(id);
+    const queuedAt = stage === undefined ? before.queuedAt : this.#moved(before, stage);
+    const keys = threads?.map((uri) => this.#threadKey(uri)) ?? before.threads;
+    await this.#save({ ...before, title: titleOf(title) ?? before.title, queuedAt, threads: [...new Set(keys)] });
+    return this.get(id);
+  }
+
+  async remove(id: string): Promise<void> {
+    if (!(await this.#kept((file) => file.removeCard(id)))) throw noCard(id);
+  }
+
+  /** A card for each of these threads that has begun since then and is in none yet. */
+  async adopt(threads: Iterable<AgentKey>, since: number): Promise<boolean> {
+    const known = new Set((await this.#all()).flatMap((card) => card.threads));
+    let isNew = false;
+    for (const thread of new Set([...threads].map(threadOf))) {
+      const agent = this.#forest([thread])?.agents.get(thread);
+      // What it is must be known: one that turns out to be somebody's agent must not have become a card.
+      if (agent === undefined || agent.parent !== null || agent.kind !== "main" || (agent.firstAt ?? 0) < since || known.has(thread)) continue;
+      await this.create({ threads: [agent.uri] });
+      isNew = true;
+    }
+    return isNew;
+  }
+
+  /** Only to the beginning: everything else follows from what its threads do. */
+  #moved(card: KeptCard, stage: Stage): number | null {
+    const now = this.#seen(card).card.stage;
+    if (stage === now) return card.queuedAt;
+    if (stage !== "queued") throw notByHand(stage);
+    if (now === "working")
+      throw new Failure("failed", "the card is being worked on, so it cannot be queued", ["wait until its threads end, or take them out of the card"]);
+    return this.#library.now();
+  }
+
+  async #save(card: KeptCard): Promise<void> {
+    await this.#kept((file) => {
+      const taken = file.cards().find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
+      if (taken !== undefined)
+        throw new Failure("failed", `a thread is in one card at most; it is in ${JSON.stringify(taken.title)} already`, [`take it out of ${taken.id} first`]);
+      file.saveCard(card);
+    });
+  }
+
+  /** Looking leaves no trace: nothing is created where nobody decided anything yet. */
+  async #all(): Promise<readonly KeptCard[]> {
+    return existsSync(keptPath(this.#env)) ? this.#kept((file) => file.cards()) : [];
+  }
+
+  async #kept<T>(work: (file: Kept) => T): Promise<T> {
+    const file = await keep(this.#env);
+    try {
+      return work(file);
+    } finally {
+      file.close();
+    }
+  }
+
+  /** Null where nothing is known of them. */
+  #forest(keys: readonly AgentKey[]): Forest | null {
+    return keys.length === 0 ? null : this.#library.forestOf(keys);
+  }
+
+  #seen({ id, title, madeAt, queuedAt, threads }: KeptCard): CardAgents {
+    const forest = this.#forest(threads);
+    const known = threads.flatMap((key) => forest?.agents.get(key) ?? []);
+    const agents = forest === null ? [] : known.flatMap(({ key }) => subtreeOf(forest, key).map((one) => agentOf(forest, one)));
+    const below = forest === null ? [] : known.map((agent) => cardThread(forest, agent));
+    const last = Math.max(0, ...known.map(({ lastActivity }) => lastActivity ?? 0));
+    const card: Card = {
+      id,
+      title,
+      stage: stageOf(below, queuedAt),
+      waiting: waitingIn(agents),
+      progress: progressOf(below),
+      threads: threads.map((key) => forest?.agents.get(key)?.uri ?? formatUri(partsOf(key).provider, partsOf(key).thread, null)),
+      inferred: [],
+      agents: { total: agents.length, running: agents.filter(({ verdict }) => verdict.status === "running").length },
+      createdAt: new Date(madeAt).toISOString(),
+      lastActivityAt: last === 0 ? null : new Date(last).toISOString(),
+    };
+    return { card, threads, inferred: [] };
+  }
+
+  /** Agents whose thread nobody knows. */
+  #unassigned(): AgentKey[] {
+    return RELAYED_NAMES.flatMap((name) => {
+      const key = threadKey("unassigned", name);
+      const forest = this.#library.forestOf([key]);
+      return forest.agents.get(key)?.children ?? [];
+    });
+  }
+
+  /** A thread may be named before anything of it was read. */
+  #threadKey(uri: string): AgentKey {
+    const key = this.#keyOf(uri);
+    const parent = this.#library.forestOf([key]).agents.get(key)?.parent ?? null;
+    if (partsOf(key).agent !== null || parent !== null)
+      throw new Failure("usage", `${uri} is an agent; cards have top-level threads`, [
+        "write the URI of its thread: what is below it belongs to the card by itself",
+      ]);
+    return key;
+  }
+
+  #keyOf(uri: string): AgentKey {
+    try {
+      return resolve(this.#library, uri).key;
+    } catch (error) {
+      const target = parseTarget(uri, PROVIDERS, () => true);
+      const isWhole = !("wrong" in target) && target.is === "named" && target.provider !== null && target.agent === null;
+      if (!isWhole || !(error instanceof Failure) || error.code !== "not_found") throw error;
+      if (this.#library.store.named(target.thread, this.#library.under).length > 0) throw error;
+      return threadKey(target.provider, target.thread);
+    }
+  }
+
+  #titleFrom(key: AgentKey | undefined): string {
+    const agent = key === undefined ? undefined : this.#library.forestOf([key]).agents.get(key);
+    if (key === undefined) throw new Failure("usage", "a card needs a title, or a thread to take it from", ['write {"title": "…"}']);
+    const words = agent?.title ?? agent?.prompt ?? `${partsOf(key).provider} ${partsOf(key).thread}`;
+    return words.trim().split("\n")[0]?.slice(0, MAX_TITLE) || partsOf(key).thread;
+  }
+}
+
+function cardThread(forest: Forest, agent: LinkedAgent): CardThread {
+  const below = subtreeOf(forest, agent.key).slice(1);
+  return {
+    status: agent.verdict.status,
+    lastAt: agent.lastAt,
+    plan: agent.plan,
+    activity: agent.verdict.activity,
+    below: below.map((key) => ({ status: agentOf(forest, key).verdict.status, lastSaid: agentOf(forest, key).statements.at(-1)?.state ?? null })),
+  };
+}
+
+function waitingIn(agents: readonly LinkedAgent[]): Waiting[] {
+  const waiting = agents.flatMap((agent) => (agent.waiting === null ? [] : [{ agent, wait: agent.waiting }]));
+  waiting.sort((a, b) => (a.wait.since ?? 0) - (b.wait.since ?? 0));
+  return waiting.map(({ agent, wait }) => ({
+    uri: agent.uri,
+    agent: nameOf(agent),
+    for: wait.for,
+    says: wait.says,
+    since: wait.since === null ? null : new Date(wait.since).toISOString(),
+  }));
+}
+
+/** What people call an agent: what it is, then what it is for. */
+export function nameOf(agent: LinkedAgent): string {
+  const type = agent.agentType ?? agent.spawnCall?.agentType ?? null;
+  return agent.name ?? type ?? describe(agent, agent.spawnCall) ?? agent.agentId ?? agent.sessionId;
+}
+
+function titleOf(given: string | undefined): string | null {
+  if (given === undefined) return null;
+  const title = given.trim();
+  if (title === "" || title.length > MAX_TITLE) throw new Failure("usage", `a title has 1 to ${MAX_TITLE} characters`);
+  return title;
+}
+
+const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["next: GET /api/cards"]);
+const notByHand = (stage: Stage) =>
+  new Failure("failed", `nobody can put a card to ${stage}: its stage follows from its threads`, [
+    `what can be asked for: ${STAGES[0]}, which reopens a card that has ended`,
+  ]);

@@ -1,0 +1,101 @@
+/**
+ * `retinue hook`: keeps what an agent's hook says, wakes the server, and is gone. An entry of its own that loads next to nothing: the agent waits for it.
+ * Prints nothing and never fails, whatever happens: it is not the agent's business.
+ */
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
+import { Recorder } from "../transports/recorder.ts";
+import { type Env, followedRoots, recordingsRoot } from "./home.ts";
+import { notedInstance } from "./instance-note.ts";
+
+/** Ids and paths stand at the beginning; what makes a payload large, prompts and results, comes later. */
+const HEAD = 16 * 1024;
+/** Longer than it takes to say a word to a process of this machine, shorter than anybody notices. */
+const WAKE_MS = 15;
+
+export async function hook(env: Env, input: () => string = () => readFileSync(0, "utf8")): Promise<void> {
+  try {
+    const payload = input();
+    const recording = keep(payload, env);
+    if (recording === null) return;
+    if (!(await wake(recording, env)) && wantsFlush(payload, env)) await flush(env);
+  } catch {
+    // Nobody can be told: what an agent's hook prints, the agent takes for its own.
+  }
+}
+
+/** Appends the payload to the recording of its session; null for what no product of ours says. */
+function keep(payload: string, env: Env): string | null {
+  const head = payload.slice(0, HEAD);
+  const product = HOOK_PAYLOADS.find(({ isHook }) => isHook(head));
+  const session = wordIn(head, "session_id");
+  if (product === undefined || session === null || !/^[\w-]{1,80}$/.test(session)) return null;
+  const recording = join(recordingsRoot(env, product.provider), "hooks", `${session}.jsonl`);
+  const recorder = new Recorder(recording);
+  recorder.line(payload);
+  recorder.close();
+  const root = product.rootOf(wordIn(head, "transcript_path") ?? "");
+  if (root !== null) follow(root, product.provider, env);
+  return recording;
+}
+
+function wordIn(head: string, field: string): string | null {
+  const quoted = new RegExp(`"${field}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(head)?.[1];
+  return quoted === undefined ? null : (JSON.parse(quoted) as string);
+}
+
+/** A transcript may lie where nobody looks: from now on that folder is looked at, too. */
+function follow(root: string, provider: string, env: Env) {
+  const list = followedRoots(env, provider);
+  try {
+    if (readFileSync(list, "utf8").split("\n").includes(root)) return;
+  } catch {
+    // Nothing is followed yet.
+    mkdirSync(recordingsRoot(env, provider), { recursive: true, mode: 0o700 });
+  }
+  appendFileSync(list, `${root}\n`, { mode: 0o600 });
+}
+
+/** Tells the server where to look. False if there is none. Nobody waits for what it answers. */
+async function wake(recording: string, env: Env): Promise<boolean> {
+  const server = notedInstance(env);
+  if (server === null) return false;
+  const { connect } = await import("node:net");
+  const body = JSON.stringify({ path: recording });
+  const { host, port } = server;
+  const head = [
+    "POST /api/hooks HTTP/1.1",
+    `Host: ${new URL(server.url).host}`,
+    "Content-Type: application/json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(server.token === null ? [] : [`Authorization: Bearer ${server.token}`]),
+    "Connection: close",
+  ];
+  return new Promise((resolve) => {
+    const socket = connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
+    const done = (isThere: boolean) => {
+      clearTimeout(timer);
+      resolve(isThere);
+      socket.destroy();
+    };
+    // One that is too busy to answer sees the file all the same.
+    const timer = setTimeout(() => done(true), WAKE_MS);
+    socket.on("error", () => done(false));
+    socket.on("connect", () => socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => done(true)));
+  });
+}
+
+/** Where nobody else sends on what the user wants traced, it is done when a turn is over. */
+const wantsFlush = (payload: string, env: Env) =>
+  [env.TRACE_TO_LANGSMITH, env.TRACE_TO_OTLP].some((wish) => wish?.toLowerCase() === "true") &&
+  /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
+
+async function flush(env: Env): Promise<void> {
+  const program = process.argv[1];
+  if (program === undefined) return;
+  const { spawn } = await import("node:child_process");
+  const child = spawn(process.execPath, [program, "hook", "--flush"], { env: env as NodeJS.ProcessEnv, detached: true, stdio: "ignore" });
+  child.on("error", () => {});
+  child.unref();
+}

@@ -1,0 +1,26 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Env, retinueHome } from "./home.ts";
+
+/** The server of this machine, as others find it. */
+export interface Instance {
+  readonly instance: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+  readonly token: string | null;
+}
+
+export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
+
+/** What the server that runs, or the last one that did, noted down of itself. */
+export function notedInstance(env: Env): Instance | null {
+  try {
+    const noted = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
+    return typeof noted.url === "string" && typeof noted.instance === "string" && typeof noted.pid === "number" ? (noted as Instance) : null;
+  } catch {
+    // Not there, or not ours.
+    return null;
+  }
+}

@@ -1,0 +1,244 @@
+import { join } from "node:path";
+import { parseJson } from "../core/json.ts";
+import type { Credentials, Follower, Provider, Step } from "../core/provider.ts";
+import { ask, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
+import { Recorder } from "../transports/recorder.ts";
+import { Failure } from "./failure.ts";
+import { type Env, recordingsRoot } from "./home.ts";
+import { RELAYED_NAMES, relayId, slugOf } from "./relayed.ts";
+
+export type RelayState = "connecting" | "following" | "waiting" | "refused" | "stopped";
+
+/** How a relay stands, for people. */
+export interface RelayView {
+  readonly id: string;
+  readonly provider: string;
+  readonly url: string;
+  readonly state: RelayState;
+  /** Since it stands so. */
+  readonly since: string;
+  /** What went wrong last; null where nothing did. */
+  readonly error: string | null;
+  readonly frames: number;
+  readonly sessions: number;
+  readonly lastFrameAt: string | null;
+}
+
+export interface RelayOptions {
+  readonly env: Env;
+  readonly provider: Provider;
+  readonly url: URL;
+  readonly credentials: Credentials | null;
+  /** Told whenever it stands otherwise than before. */
+  readonly onChange?: (view: RelayView) => void;
+  /** How long to wait between attempts, where it is not the usual time. */
+  readonly pace?: Partial<typeof PACE> & { readonly silenceMs?: number };
+}
+
+const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000 };
+const OPEN_FILES = 64;
+
+/** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
+export class ServerRelay {
+  readonly #options: RelayOptions;
+  readonly #pace: typeof PACE;
+  readonly #server: Server;
+  readonly #follower: Follower;
+  readonly #recorders: Recorders;
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+  #state: RelayState = "connecting";
+  #since = Date.now();
+  #error: string | null = null;
+  #frames = 0;
+  #lastFrameAt: number | null = null;
+  /** Has what is missing asked for at once. */
+  #wonder = () => {};
+
+  constructor(options: RelayOptions) {
+    const { env, provider, url, credentials } = options;
+    const { relay } = provider;
+    if (relay === undefined) throw new Failure("usage", `servers of ${provider.product} cannot be followed`, [`write one of: ${RELAYED_NAMES.join(", ")}`]);
+    this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
+    this.#server = { url, authorization: relay.authorization(env, credentials) };
+    this.#follower = relay.follow();
+    const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
+    this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
+      this.#turn(this.#state, `cannot keep what it says: ${error.message}`),
+    );
+    this.#done = this.#run(relay.stream, options.pace?.silenceMs ?? relay.silenceMs);
+  }
+
+  get view(): RelayView {
+    const { provider, url } = this.#options;
+    return {
+      id: relayId(provider.name, url),
+      provider: provider.name,
+      url: url.href,
+      state: this.#state,
+      since: new Date(this.#since).toISOString(),
+      error: this.#error,
+      frames: this.#frames,
+      sessions: this.#recorders.names,
+      lastFrameAt: this.#lastFrameAt === null ? null : new Date(this.#lastFrameAt).toISOString(),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  #turn(state: RelayState, error: string | null) {
+    if (state !== this.#state) this.#since = Date.now();
+    else if (error === this.#error) return;
+    this.#state = state;
+    this.#error = error;
+    this.#options.onChange?.(this.view);
+  }
+
+  async #run(path: string, silenceMs: number): Promise<void> {
+    const { signal } = this.#stop;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const before = this.#frames;
+      const error = await this.#connection(path, silenceMs);
+      // Whoever was greeted will be let in again.
+      if (this.#frames > before) failures = 0;
+      if (signal.aborted) break;
+      const isRefused = error instanceof Refused && (error.status === 401 || error.status === 403);
+      this.#turn(isRefused ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
+      await this.#rest(this.#backOff(failures), signal);
+    }
+    this.#recorders.close();
+    this.#turn("stopped", null);
+  }
+
+  /** Twice as long each time, and never quite: many who wait for one server must not come all at once. */
+  #backOff(failures: number): number {
+    return Math.min(this.#pace.longestMs, this.#pace.firstMs * 2 ** Math.min(failures, 20)) * (0.5 + Math.random() / 2);
+  }
+
+  /** One connection from its beginning to its end; what broke it, if anything did. */
+  async #connection(path: string, silenceMs: number): Promise<Error | null> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#stop.signal, over.signal]);
+    let catchingUp: Promise<void> = Promise.resolve();
+    const onOpen = () => {
+      this.#turn("following", null);
+      catchingUp = this.#keepUp(signal);
+    };
+    try {
+      for await (const frames of readEventStream(this.#server, path, { signal: this.#stop.signal, silenceMs, onOpen }))
+        for (const frame of frames) this.#take(frame);
+      return null;
+    } catch (error) {
+      return error as Error;
+    } finally {
+      over.abort();
+      await catchingUp;
+    }
+  }
+
+  /** First it is kept, then anything else. */
+  #take(frame: string) {
+    const at = Date.now();
+    const json = parseJson(frame);
+    const name = this.#follower.heard(json?.value ?? null);
+    this.#frames += 1;
+    this.#lastFrameAt = at;
+    if (name !== null) this.#recorders.of(name).line(frame, at);
+    if (this.#follower.wonders) this.#wonder();
+  }
+
+  /** After every connect what was missed is asked for, until it is answered; then now and then, since some streams go on and tell nothing. */
+  async #keepUp(signal: AbortSignal): Promise<void> {
+    let gap = true;
+    for (let failures = 0; !signal.aborted; ) {
+      const complete = await this.#catchUp(gap, signal);
+      if (complete) gap = false;
+      failures = complete ? 0 : failures + 1;
+      if (!complete) await this.#rest(this.#backOff(failures), signal);
+      else await this.#rest(this.#pace.catchUpMs, signal, (wake) => (this.#wonder = wake));
+      this.#wonder = () => {};
+      // What comes in one go is asked for in one go.
+      if (complete) await this.#rest(this.#pace.firstMs, signal);
+    }
+  }
+
+  async #catchUp(gap: boolean, signal: AbortSignal): Promise<boolean> {
+    const steps = this.#follower.catchUp(gap);
+    let step = steps.next(null);
+    while (step.done !== true) {
+      if (signal.aborted) return false;
+      step = steps.next(await this.#follow(step.value, signal));
+    }
+    return step.value;
+  }
+
+  async #follow(step: Step, signal: AbortSignal) {
+    if ("ask" in step) {
+      const asked = Date.now();
+      const answer = await ask(this.#server, step.ask, signal);
+      return answer === null ? null : { ...answer, asked };
+    }
+    this.#recorders.of(step.in).line(JSON.stringify(step.keep));
+    return null;
+  }
+
+  #rest(ms: number, signal: AbortSignal, onWakeable: (wake: () => void) => void = () => {}): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal.addEventListener("abort", done);
+      onWakeable(done);
+    });
+  }
+}
+
+/** A recording a name; only so many are open at once. */
+class Recorders {
+  readonly #folder: string;
+  readonly #onFailure: (error: Error) => void;
+  readonly #open = new Map<string, Recorder>();
+  readonly #seen = new Set<string>();
+
+  constructor(folder: string, onFailure: (error: Error) => void) {
+    this.#folder = folder;
+    this.#onFailure = onFailure;
+  }
+
+  get names(): number {
+    return this.#seen.size;
+  }
+
+  of(name: string): Recorder {
+    const recorder = this.#open.get(name) ?? new Recorder(join(this.#folder, `${name}.jsonl`), this.#onFailure);
+    // The last one used stands last.
+    this.#open.delete(name);
+    this.#open.set(name, recorder);
+    this.#seen.add(name);
+    for (const [oldest, { close }] of this.#open) {
+      if (this.#open.size <= OPEN_FILES) break;
+      close.call(this.#open.get(oldest));
+      this.#open.delete(oldest);
+    }
+    return recorder;
+  }
+
+  close(): void {
+    for (const recorder of this.#open.values()) recorder.close();
+    this.#open.clear();
+  }
+}
+
+/** Without the words "fetch failed", which say nothing. */
+function wordsOf(error: Error): string {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  return cause.message || (cause as NodeJS.ErrnoException).code || "the connection broke";
+}

@@ -1,0 +1,64 @@
+import { realpathSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import { Failure } from "../../app/failure.ts";
+import { type HookChange, planHooks } from "../../app/hook-install.ts";
+import type { Context } from "../context.ts";
+import { changeOf } from "../render/change.ts";
+import { printable } from "../render/format.ts";
+
+export interface HooksOptions {
+  readonly yes?: boolean;
+}
+
+/** Shows what would change in an agent's settings, asks, and does it. */
+export async function hooks(context: Context, action: "install" | "uninstall", provider: string, options: HooksOptions): Promise<void> {
+  const { terminal, env, json } = context;
+  const { out, talk, colors } = terminal;
+  const change = planHooks(action, provider, env, ownCommand());
+  const report = (isDone: boolean) => {
+    const { path, before, after, isChanged, tracers, next } = change;
+    if (json) out(JSON.stringify({ path, changed: isChanged, done: isDone, before, after, tracers, next }, null, 2));
+  };
+  if (!json) show(context, change);
+  for (const tracer of change.tracers) talk(colors.yellow(`another tracer's hook is there, and stays: ${printable(tracer)}`));
+  if (!change.isChanged) {
+    report(false);
+    return talk(action === "install" ? "its hooks are installed already" : "none of its hooks are there");
+  }
+  if (options.yes !== true && !(await agrees(`change ${change.path}?`))) {
+    report(false);
+    return talk("nothing was changed");
+  }
+  change.make();
+  report(true);
+  if (!json) out(`changed ${change.path}`);
+  if (change.next !== null) talk(change.next);
+}
+
+function show({ terminal: { out, colors } }: Context, { path, before, after }: HookChange) {
+  const lines = changeOf(before, after);
+  if (lines.length === 0) return;
+  out(colors.bold(before === null ? `${path} (a new file)` : after === null ? `${path} (removed, as it was before)` : path));
+  for (const line of lines) out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(printable(line)));
+}
+
+async function agrees(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new Failure("usage", "there is nobody to ask", ["add --yes to do it"]);
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
+  } finally {
+    prompt.close();
+  }
+}
+
+/** By full paths: an agent started from a desktop has another PATH than a shell. */
+function ownCommand(): string {
+  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
+  return `${quoted(process.execPath)} ${quoted(ownProgram())} hook`;
+}
+
+function ownProgram(): string {
+  const url = new URL("../../../bin/retinue.js", import.meta.url);
+  return realpathSync(url);
+}

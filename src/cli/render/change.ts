@@ -1,0 +1,24 @@
+const AROUND = 2;
+
+/** What changes from one text to another: the lines that go, those that come, and a few around them. Made for one change in one place. */
+export function changeOf(before: string | null, after: string | null): string[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const head = sameAtStart(old, now);
+  const tail = Math.min(sameAtStart(old.toReversed(), now.toReversed()), Math.min(old.length, now.length) - head);
+  if (head === old.length && head === now.length) return [];
+  const context = (lines: readonly string[]) => lines.map((line) => `  ${line}`);
+  return [
+    ...context(old.slice(Math.max(0, head - AROUND), head)),
+    ...old.slice(head, old.length - tail).map((line) => `- ${line}`),
+    ...now.slice(head, now.length - tail).map((line) => `+ ${line}`),
+    ...context(old.slice(old.length - tail, old.length - tail + AROUND)),
+  ];
+}
+
+const linesOf = (text: string | null) => (text === null || text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+
+function sameAtStart(a: readonly string[], b: readonly string[]): number {
+  let same = 0;
+  while (same < a.length && same < b.length && a[same] === b[same]) same += 1;
+  return same;
+}

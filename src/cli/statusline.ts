@@ -1,0 +1,69 @@
+/** `retinue statusline`: what an agent's own status line shows of the agents below it. An entry of its own: it is asked several times a second. */
+import { readFileSync } from "node:fs";
+import { askedFor, type StatusAsked, sessionTree } from "../app/session-tree.ts";
+import type { AgentTree } from "../core/agent.ts";
+import { asObject, parseJson } from "../core/json.ts";
+import { totalTokens } from "../core/usage.ts";
+import { count, duration, money, oneLine, plural } from "./render/format.ts";
+import { clip } from "./render/table.ts";
+import { labelOf, walk } from "./render/tree.ts";
+
+const WIDTH = 120;
+/** Agents named on the line; the others are counted. */
+const NAMED = 2;
+
+export async function statusline(env: NodeJS.ProcessEnv, input: () => string = () => readFileSync(0, "utf8")): Promise<string> {
+  try {
+    const asked = askedFor(asObject(parseJson(input())?.value) ?? {});
+    const tree = asked === null ? null : await sessionTree(asked, env);
+    if (asked === null || tree === null) return "";
+    return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n` : rowsOf(tree, asked);
+  } catch {
+    // A status line has no room for complaints, and an agent that shows it no use for them; retinue doctor tells.
+    return "";
+  }
+}
+
+/** `● 2 agents run: Leaf A (runs Bash), Leaf B · 3 done · 1 failed · 40.1k tokens · $0.09` */
+export function lineOf(tree: AgentTree, width: number, costUsd: number | null = null): string {
+  const below = [...walk(tree)].slice(1);
+  const running = below.filter(({ status }) => status === "running" || status === "pendingInit");
+  const named = running.slice(0, NAMED).map((agent) => `${labelOf(agent, 24)}${agent.activity === null ? "" : ` (${oneLine(agent.activity)})`}`);
+  const rest = running.length - named.length;
+  const cost = tree.usage.subtree.calls === 0 ? null : (tree.usage.subtree.costUsd ?? costUsd);
+  const done = tree.counts.byStatus.completed ?? 0;
+  const failed = below.length - running.length - done;
+  const parts = [
+    ...(running.length === 0 ? [] : [`● ${plural(running.length, "agent")}: ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`]),
+    ...(done === 0 ? [] : [`✔ ${done} done`]),
+    ...(failed === 0 ? [] : [`✖ ${failed} not`]),
+    ...(below.length === 0 ? ["no agents"] : []),
+    `${count(totalTokens(tree.usage.subtree))} tokens`,
+    ...(cost === null ? [] : [money(cost)]),
+  ];
+  return clip(parts.join(" · "), width);
+}
+
+/** A line of JSON for each row that we know more of than the product shows. */
+function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
+  const known = new Map([...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])));
+  return (rows ?? [])
+    .flatMap((id) => {
+      const agent = known.get(id);
+      return agent === undefined ? [] : [`${JSON.stringify({ id, content: clip(rowOf(agent), columns ?? WIDTH) })}\n`];
+    })
+    .join("");
+}
+
+function rowOf(agent: AgentTree): string {
+  const { usage, counts, activity } = agent;
+  const elapsed = agent.status === "running" && agent.startedAt !== null ? Date.now() - Date.parse(agent.startedAt) : agent.durationMs;
+  return [
+    labelOf(agent, 40),
+    ...(activity === null ? [] : [oneLine(activity)]),
+    duration(elapsed),
+    `${count(totalTokens(usage.own))} tokens`,
+    ...(usage.own.costUsd === null ? [] : [money(usage.own.costUsd)]),
+    ...(counts.descendants === 0 ? [] : [`${plural(counts.descendants, "agent")} below`]),
+  ].join(" · ");
+}

@@ -1,0 +1,52 @@
+import type { AgentTree, Status } from "../../core/agent.ts";
+import { totalTokens } from "../../core/usage.ts";
+
+/** How the agents below one parent are ordered. */
+export const SORTS = ["running first", "newest first", "most tokens", "most cost"] as const;
+export type Sort = (typeof SORTS)[number];
+
+export interface WatchRow {
+  readonly agent: AgentTree;
+  /** The lines that lead to it. */
+  readonly branch: string;
+  /** How many below it are not shown. */
+  readonly hidden: number;
+}
+
+/** At work comes first, what went wrong before what is simply done. */
+const URGENCY: Readonly<Record<Status, number>> = { running: 0, pendingInit: 1, errored: 2, shutdown: 3, notFound: 4, completed: 5 };
+
+const newest = (a: AgentTree, b: AgentTree) => (b.startedAt ?? "").localeCompare(a.startedAt ?? "");
+const ORDERS: Readonly<Record<Sort, (a: AgentTree, b: AgentTree) => number>> = {
+  "running first": (a, b) => URGENCY[statusBelow(a)] - URGENCY[statusBelow(b)] || newest(a, b),
+  "newest first": newest,
+  "most tokens": (a, b) => totalTokens(b.usage.subtree) - totalTokens(a.usage.subtree),
+  "most cost": (a, b) => (b.usage.subtree.costUsd ?? 0) - (a.usage.subtree.costUsd ?? 0),
+};
+
+/** An agent whose children run is busy, whatever it says of itself. */
+function statusBelow({ status, counts }: AgentTree): Status {
+  return (counts.byStatus.running ?? 0) > 0 ? "running" : status;
+}
+
+export const isAtWork = (tree: AgentTree) => statusBelow(tree) === "running" || tree.status === "pendingInit";
+
+/** Threads and those below them, in the order in which they are shown. */
+export function rowsOf(trees: readonly AgentTree[], sort: Sort, isFolded: (tree: AgentTree) => boolean): WatchRow[] {
+  const rows: WatchRow[] = [];
+  const stack = trees.toSorted(ORDERS[sort]).map((agent) => ({ agent, branch: "", indent: "" }));
+  stack.reverse();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { agent, branch, indent } = next;
+    const folded = agent.children.length > 0 && isFolded(agent);
+    rows.push({ agent, branch, hidden: folded ? agent.counts.descendants : 0 });
+    if (folded) continue;
+    const children = agent.children.toSorted(ORDERS[sort]);
+    const placed = children.map((child, i) => {
+      const isLast = i === children.length - 1;
+      return { agent: child, branch: `${indent}${isLast ? "└─ " : "├─ "}`, indent: `${indent}${isLast ? "   " : "│  "}` };
+    });
+    stack.push(...placed.reverse());
+  }
+  return rows;
+}

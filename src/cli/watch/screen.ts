@@ -1,0 +1,177 @@
+import type { AgentTree } from "../../core/agent.ts";
+import { totalTokens } from "../../core/usage.ts";
+import { count, duration, money, oneLine, plural, printable } from "../render/format.ts";
+import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
+import { labelOf, modelName, paintStatus, SYMBOLS, statusCell, walk } from "../render/tree.ts";
+import type { Terminal } from "../terminal.ts";
+import type { WatchRow } from "./rows.ts";
+import { HELP, type View } from "./view.ts";
+
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+type Colors = Terminal["colors"];
+
+/** Lines that are no agents: what is summed up above, the head of the table, and the keys below. */
+const FRAME = 4;
+export const pageOf = ({ rows }: Size) => Math.max(1, rows - FRAME);
+
+const COLUMNS: readonly Column[] = [
+  { title: "AGENT", flex: true },
+  { title: "NOW", drop: 1 },
+  { title: "STATUS", drop: 9 },
+  { title: "TYPE", drop: 6 },
+  { title: "MODEL", drop: 7 },
+  { title: "TIME", align: "right" },
+  { title: "TOKENS", align: "right", drop: 2 },
+  { title: "COST", align: "right", drop: 3 },
+  { title: "CALLS", align: "right", drop: 8 },
+];
+
+/** The whole screen, a string a line, never wider or higher than there is room for. */
+export function screenOf(trees: readonly AgentTree[], rows: readonly WatchRow[], view: View, size: Size, colors: Colors, now: number): string[] {
+  const toWidth = (line: string) => clip(line, size.columns);
+  const keys = view.isHeld
+    ? colors.yellow(toWidth("held: f goes on following · q quits"))
+    : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  s sort  f hold  ? help  q quit"));
+  if (view.isHelp) return filled([...HELP.map(([key, does]) => `  ${key.padEnd(18)}${does}`)].map(toWidth), size, keys);
+  const agent = view.open === null ? undefined : rows.find((row) => row.agent.uri === view.open)?.agent;
+  if (agent !== undefined) {
+    const lines = detailOf(agent, size.columns, now);
+    const from = Math.min(view.scroll, Math.max(0, lines.length - (size.rows - 1)));
+    return filled(lines.slice(from, from + size.rows - 1), size, colors.dim(toWidth("↑↓ scroll  enter back  f hold  q back")));
+  }
+  const body =
+    rows.length === 0 ? ["", toWidth("No agents yet. Start one, here or elsewhere; it will show up by itself.")] : listOf(rows, view, size, colors, now);
+  return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
+}
+
+function filled(lines: readonly string[], { rows }: Size, last: string): string[] {
+  const room = Math.max(0, rows - 1);
+  return [...lines.slice(0, room), ...Array<string>(Math.max(0, room - lines.length)).fill(""), last];
+}
+
+function listOf(rows: readonly WatchRow[], view: View, size: Size, colors: Colors, now: number): string[] {
+  const page = pageOf(size);
+  const at = Math.max(
+    0,
+    rows.findIndex(({ agent }) => agent.uri === view.cursor),
+  );
+  // The cursor stays on the screen, with what comes next.
+  const from = Math.max(0, Math.min(at - Math.floor(page / 2), rows.length - page));
+  const shown = rows.slice(from, from + page);
+  const [head = "", ...lines] = table(
+    COLUMNS,
+    shown.map((row) => cellsOf(row, size, colors, now)),
+    size.columns,
+    colors.dim,
+  );
+  return [head, ...lines.map((line, i) => (from + i === at ? colors.inverse(padded(line, size.columns)) : line))];
+}
+
+const padded = (line: string, width: number) => line + " ".repeat(Math.max(0, width - cells(line)));
+
+function cellsOf({ agent, branch, hidden }: WatchRow, { columns }: Size, colors: Colors, now: number): Cell[] {
+  const more = hidden === 0 ? "" : ` (+${hidden})`;
+  const usage = agent.parent === null || hidden > 0 ? agent.usage.subtree : agent.usage.own;
+  return [
+    { text: `${branch}${SYMBOLS[agent.status]} ${labelOf(agent, 48)}${more}`, ...(agent.status === "completed" ? { paint: colors.dim } : {}) },
+    { text: nowOf(agent, columns < WIDE ? NOW_NARROW : NOW_WIDE), paint: paintStatus(agent.status, colors) },
+    statusCell(agent.status, colors),
+    { text: agent.type ?? "", paint: colors.dim },
+    { text: modelName(agent), paint: colors.dim },
+    { text: duration(elapsed(agent, now)) },
+    { text: count(totalTokens(usage)) },
+    { text: money(usage.costUsd) },
+    { text: String(usage.calls) },
+  ];
+}
+
+const WIDE = 120;
+const NOW_NARROW = 26;
+const NOW_WIDE = 48;
+
+/** What it does, or what it waits for; of one that did not complete, why. */
+function nowOf({ status, activity, statusReason }: AgentTree, room: number): string {
+  const words = status === "running" || status === "pendingInit" ? activity : status === "completed" ? null : statusReason;
+  return words === null ? "" : clip(oneLine(words), room);
+}
+
+const elapsed = ({ status, startedAt, durationMs }: AgentTree, now: number) =>
+  status === "running" && startedAt !== null ? Math.max(0, now - Date.parse(startedAt)) : durationMs;
+
+function summaryOf(trees: readonly AgentTree[], { sort }: View): string {
+  const all = trees.flatMap((tree) => [...walk(tree)]);
+  const running = all.filter(({ status }) => status === "running").length;
+  const waiting = all.filter(({ activity }) => activity?.startsWith("waits for a ") === true).length;
+  const tokens = trees.reduce((sum, tree) => sum + totalTokens(tree.usage.subtree), 0);
+  const cost = trees.reduce<number | null>((sum, tree) => (sum === null || tree.usage.subtree.costUsd === null ? null : sum + tree.usage.subtree.costUsd), 0);
+  const parts = [
+    `${running} running`,
+    ...(waiting === 0 ? [] : [`${waiting} waiting for you`]),
+    plural(all.length, "agent"),
+    `${count(tokens)} tokens`,
+    money(cost),
+    sort,
+  ];
+  return parts.join(" · ");
+}
+
+/** One agent, closely. */
+function detailOf(agent: AgentTree, width: number, now: number): string[] {
+  const { usage, result, prompt } = agent;
+  const field = (name: string, value: string | null) => (value === null || value === "" ? [] : wrapped(`${name.padEnd(9)} ${oneLine(value)}`, width));
+  const text = (title: string, words: string | null) =>
+    words === null
+      ? []
+      : [
+          "",
+          title,
+          ...printable(words)
+            .split("\n")
+            .flatMap((line) => wrapped(`  ${line}`, width)),
+        ];
+  return [
+    ...wrapped(agent.uri, width),
+    "",
+    ...field("status", `${agent.status} (${agent.statusSource}): ${agent.statusReason}`),
+    ...field("now", agent.activity),
+    ...field("type", [agent.type, agent.name].filter((word) => word !== null).join(" ")),
+    ...field("model", agent.model.join(", ")),
+    ...field("time", duration(elapsed(agent, now))),
+    ...field("used", `${plural(usage.own.calls, "call")}, ${count(totalTokens(usage.own))} tokens, ${money(usage.own.costUsd)}`),
+    ...(agent.counts.descendants === 0
+      ? []
+      : field(
+          "below",
+          `${plural(agent.counts.descendants, "agent")}; all together ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`,
+        )),
+    ...field("folder", agent.cwd),
+    ...agent.warnings.flatMap((warning) => field("!", warning)),
+    ...text("asked", prompt),
+    ...text("answered", result),
+  ];
+}
+
+/** Cut into lines that toWidth. */
+function wrapped(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let [rest, room] = [line, Math.max(1, width)];
+  while (cells(rest) > room) {
+    let end = 0;
+    for (let sum = 0; end < rest.length; ) {
+      const char = String.fromCodePoint(rest.codePointAt(end) ?? 0);
+      sum += cells(char);
+      if (sum > room) break;
+      end += char.length;
+    }
+    const blank = rest.lastIndexOf(" ", end);
+    const cut = blank > end / 2 ? blank : Math.max(1, end);
+    lines.push(rest.slice(0, cut));
+    rest = rest.slice(cut).trimStart();
+    room = Math.max(1, width);
+  }
+  return [...lines, rest];
+}

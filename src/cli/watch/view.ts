@@ -1,0 +1,119 @@
+import type { AgentTree } from "../../core/agent.ts";
+import { isAtWork, SORTS, type Sort, type WatchRow } from "./rows.ts";
+
+/** What the person at the terminal has chosen so far. */
+export interface View {
+  /** The agent under the cursor. */
+  readonly cursor: string | null;
+  /** Those that were folded or unfolded by hand; the others follow what they do. */
+  readonly folds: ReadonlyMap<string, boolean>;
+  readonly sort: Sort;
+  /** The screen stands still. */
+  readonly isHeld: boolean;
+  /** The agent that is looked at closely. */
+  readonly open: string | null;
+  /** Lines scrolled down in it. */
+  readonly scroll: number;
+  readonly isHelp: boolean;
+}
+
+export const FIRST_VIEW: View = { cursor: null, folds: new Map(), sort: "running first", isHeld: false, open: null, scroll: 0, isHelp: false };
+
+/** Threads that are over are folded, so that what runs is seen. */
+export const isFolded = (view: View, agent: AgentTree) => view.folds.get(agent.uri) ?? (agent.parent === null && !isAtWork(agent));
+
+export const HELP = [
+  ["↑ ↓  j k", "move"],
+  ["← →  h l  space", "fold, unfold"],
+  ["enter  o", "look at one agent; again to go back"],
+  ["s", "sort: running, newest, tokens, cost"],
+  ["f", "stop following, and go on"],
+  ["g G", "first, last"],
+  ["q", "quit"],
+] as const;
+
+/** The view after a key; null to leave. `page` is how many rows there is room for. */
+export function press(view: View, key: string, rows: readonly WatchRow[], page: number): View | null {
+  if (key === "\u0003" || key === "q") return view.open !== null || view.isHelp ? leave(view, key) : null;
+  if (view.isHelp) return { ...view, isHelp: false };
+  if (view.open !== null) return pressInside(view, key, page);
+  const at = Math.max(
+    0,
+    rows.findIndex(({ agent }) => agent.uri === view.cursor),
+  );
+  const to = (index: number): View => ({ ...view, cursor: rows[Math.max(0, Math.min(rows.length - 1, index))]?.agent.uri ?? null });
+  const agent = rows[at]?.agent;
+  switch (key) {
+    case "\u001b[A":
+    case "k":
+      return to(at - 1);
+    case "\u001b[B":
+    case "j":
+      return to(at + 1);
+    case "\u001b[5~":
+      return to(at - page);
+    case "\u001b[6~":
+      return to(at + page);
+    case "g":
+    case "\u001b[H":
+      return to(0);
+    case "G":
+    case "\u001b[F":
+      return to(rows.length - 1);
+    case " ":
+      return agent === undefined ? view : folded(view, agent, !isFolded(view, agent));
+    case "\u001b[D":
+    case "h":
+      return agent === undefined
+        ? view
+        : agent.children.length > 0 && !isFolded(view, agent)
+          ? folded(view, agent, true)
+          : { ...view, cursor: agent.parent ?? agent.uri };
+    case "\u001b[C":
+    case "l":
+      return agent === undefined ? view : folded(view, agent, false);
+    case "\r":
+    case "o":
+      return agent === undefined ? view : { ...view, cursor: agent.uri, open: agent.uri, scroll: 0 };
+    case "s":
+      return { ...view, sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] ?? view.sort };
+    case "f":
+      return { ...view, isHeld: !view.isHeld };
+    case "?":
+      return { ...view, isHelp: true };
+    default:
+      return view;
+  }
+}
+
+/** Ctrl-C means it. */
+const leave = (view: View, key: string): View | null => (key === "q" ? { ...view, open: null, isHelp: false } : null);
+
+function pressInside(view: View, key: string, page: number): View {
+  const by = (lines: number): View => ({ ...view, scroll: Math.max(0, view.scroll + lines) });
+  switch (key) {
+    case "\u001b[A":
+    case "k":
+      return by(-1);
+    case "\u001b[B":
+    case "j":
+      return by(1);
+    case "\u001b[5~":
+      return by(-page);
+    case "\u001b[6~":
+    case " ":
+      return by(page);
+    case "f":
+      return { ...view, isHeld: !view.isHeld };
+    case "\r":
+    case "o":
+    case "\u001b":
+    case "\u001b[D":
+    case "h":
+      return { ...view, open: null };
+    default:
+      return view;
+  }
+}
+
+const folded = (view: View, { uri }: AgentTree, is: boolean): View => ({ ...view, cursor: uri, folds: new Map(view.folds).set(uri, is) });

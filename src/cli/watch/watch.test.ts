@@ -1,0 +1,156 @@
+import { createColors } from "picocolors";
+import { describe, expect, it } from "vitest";
+import type { AgentTree, Status } from "../../core/agent.ts";
+import { cells } from "../render/table.ts";
+import { rowsOf, SORTS } from "./rows.ts";
+import { type Size, screenOf } from "./screen.ts";
+import { FIRST_VIEW, isFolded, press, type View } from "./view.ts";
+
+const NO_USE = { calls: 0, inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, costUsd: 0 };
+const NOW = Date.parse("2026-11-16T10:00:00Z");
+
+function agent(name: string, status: Status, children: AgentTree[] = [], more: Partial<AgentTree> = {}): AgentTree {
+  const below = children.flatMap((child) => [child, ...walkBelow(child)]);
+  const byStatus: Partial<Record<Status, number>> = {};
+  for (const { status } of below) byStatus[status] = (byStatus[status] ?? 0) + 1;
+  const own = { ...NO_USE, calls: 1, inputTokens: name.length * 100, costUsd: name.length };
+  const parented = children.map((child) => ({ ...child, parent: `x://t/${name}` }));
+  return {
+    schema: "retinue/agent@1",
+    uri: `x://t/${name}`,
+    provider: "x",
+    productVersion: null,
+    sessionId: "t",
+    agentId: name,
+    parent: null,
+    forkedFrom: null,
+    depth: 0,
+    kind: "subagent",
+    type: "worker",
+    name: null,
+    title: null,
+    description: name,
+    prompt: `Do ${name}.`,
+    cwd: null,
+    project: null,
+    branch: null,
+    model: ["m-1"],
+    tools: { allowed: null, denied: null },
+    background: false,
+    status,
+    statusSource: "protocol",
+    statusReason: "because",
+    activity: status === "running" ? "runs Bash" : null,
+    link: null,
+    startedAt: "2026-11-16T09:59:00.000Z",
+    endedAt: null,
+    lastActivityAt: null,
+    durationMs: 5_000,
+    usage: { own, internal: null, subtree: own },
+    counts: { messages: 0, toolCalls: 0, toolErrors: 0, spawned: children.length, descendants: below.length, byStatus },
+    result: null,
+    records: [],
+    warnings: [],
+    children: parented,
+    ...more,
+  };
+}
+const walkBelow = (tree: AgentTree): AgentTree[] => tree.children.flatMap((child) => [child, ...walkBelow(child)]);
+
+const TREES = [
+  agent("done", "completed", [agent("old", "completed")], { startedAt: "2026-11-16T09:00:00.000Z" }),
+  agent("busy", "running", [agent("over", "completed"), agent("failed", "errored"), agent("atwork", "running", [agent("deep", "running")])]),
+];
+const rows = (view: View) => rowsOf(TREES, view.sort, (tree) => isFolded(view, tree));
+const names = (view: View) => rows(view).map(({ agent: { agentId } }) => agentId);
+const colors = createColors(false);
+const draw = (view: View, size: Size) => screenOf(TREES, rows(view), view, size, colors, NOW);
+const SMALL: Size = { columns: 80, rows: 24 };
+
+describe("the live tree", () => {
+  it("shows who runs first, then what went wrong, and folds what is over", () => {
+    expect(names(FIRST_VIEW)).toEqual(["busy", "atwork", "deep", "failed", "over", "done"]);
+    expect(names({ ...FIRST_VIEW, sort: "newest first" })).toEqual(["busy", "over", "failed", "atwork", "deep", "done"]);
+  });
+
+  it("in 80×24 has for everybody a name, what it does now, its time, tokens and cost", () => {
+    const lines = draw(FIRST_VIEW, SMALL);
+    expect(lines).toHaveLength(24);
+    expect(lines.map(cells).filter((width) => width > 80)).toEqual([]);
+    expect(lines.slice(0, 10).map((line) => line.trimEnd())).toEqual([
+      "3 running · 7 agents · 800 tokens · $8.00 · running first",
+      "",
+      "AGENT         NOW        STATUS       TYPE    MODEL   TIME  TOKENS   COST  CALLS",
+      "● busy        runs Bash  ● running    worker  m-1    1m00s     400  $4.00      1",
+      "├─ ● atwork   runs Bash  ● running    worker  m-1    1m00s     600  $6.00      1",
+      "│  └─ ● deep  runs Bash  ● running    worker  m-1    1m00s     400  $4.00      1",
+      "├─ ✖ failed   because    ✖ errored    worker  m-1     5.0s     600  $6.00      1",
+      "└─ ✔ over                ✔ completed  worker  m-1     5.0s     400  $4.00      1",
+      "✔ done (+1)              ✔ completed  worker  m-1     5.0s     400  $4.00      1",
+      "",
+    ]);
+  });
+
+  it.each([
+    [20, 5],
+    [40, 10],
+    [200, 50],
+    [1, 1],
+  ])("fits into %i×%i", (columns, rowCount) => {
+    for (const view of [FIRST_VIEW, { ...FIRST_VIEW, isHelp: true }, { ...FIRST_VIEW, open: "x://t/busy" }]) {
+      const lines = draw(view, { columns, rows: rowCount });
+      expect(lines).toHaveLength(rowCount);
+      // A table has columns that cannot go; everything else is cut.
+      if (columns >= 40) expect(lines.map(cells).filter((width) => width > columns)).toEqual([]);
+    }
+  });
+
+  it("says so where nobody is", () => {
+    expect(screenOf([], [], FIRST_VIEW, SMALL, colors, NOW).join("\n")).toContain("No agents yet");
+  });
+
+  it("never lets a transcript move the cursor", () => {
+    const evil = agent("evil", "running", [], { description: "a\u001b[2Jb\nc", activity: "runs \u001b]0;x\u0007Bash", prompt: "p\u001b[31m" });
+    for (const view of [FIRST_VIEW, { ...FIRST_VIEW, open: evil.uri }])
+      for (const line of screenOf(
+        [evil],
+        rowsOf([evil], "running first", () => false),
+        view,
+        SMALL,
+        colors,
+        NOW,
+      ))
+        expect(line).not.toMatch(/[\u0000-\u001f\u007f]/);
+  });
+});
+
+describe("keys", () => {
+  const pressed = (keys: readonly string[], from: View = { ...FIRST_VIEW, cursor: "x://t/busy" }) =>
+    keys.reduce<View | null>((view, key) => (view === null ? null : press(view, key, rows(view), 10)), from);
+
+  it("move, and stay within", () => {
+    expect(pressed(["j", "\u001b[B"])?.cursor).toBe("x://t/deep");
+    expect(pressed(["k", "k", "k"])?.cursor).toBe("x://t/busy");
+    expect(pressed(["G", "j"])?.cursor).toBe("x://t/done");
+    expect(pressed(["G", "g"])?.cursor).toBe("x://t/busy");
+  });
+
+  it("fold and unfold, and go to the parent from what is folded", () => {
+    expect(names(pressed([" "]) ?? FIRST_VIEW)).toEqual(["busy", "done"]);
+    expect(names(pressed([" ", " "]) ?? FIRST_VIEW)).toHaveLength(6);
+    expect(names(pressed(["G", "l"]) ?? FIRST_VIEW)).toContain("old");
+    expect(pressed(["j", "h", "h"])?.cursor).toBe("x://t/busy");
+  });
+
+  it("open an agent and go back, hold the screen, sort, help, and quit", () => {
+    expect(draw(pressed(["j", "\r"]) ?? FIRST_VIEW, SMALL).join("\n")).toContain("Do atwork.");
+    expect(pressed(["\r", "q"])).toMatchObject({ open: null });
+    expect(pressed(["\r", "\u0003"])).toBeNull();
+    expect(pressed(["f"])).toMatchObject({ isHeld: true });
+    expect(draw(pressed(["f"]) ?? FIRST_VIEW, SMALL).at(-1)).toContain("held");
+    expect(pressed(SORTS.map(() => "s"))?.sort).toBe("running first");
+    expect(pressed(["?"])).toMatchObject({ isHelp: true });
+    expect(pressed(["?", "x"])).toMatchObject({ isHelp: false });
+    expect(pressed(["q"])).toBeNull();
+  });
+});

@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest";
+import type { AgentTree } from "../../core/agent.ts";
+import { threadKey } from "../../core/ids.ts";
+import { link } from "../../core/link.ts";
+import type { Observation } from "../../core/observation.ts";
+import { treeOf } from "../../core/record.ts";
+import { recordedLine, recordedNote } from "../../core/recording.ts";
+import { beganNote } from "../../core/run-note.ts";
+import { claude } from "./index.ts";
+
+const SESSION = "11111111-2222-4333-8444-555555555555";
+const NOW = 1_794_800_000_000;
+const [A, B] = ["toolu_000000000000000a", "toolu_000000000000000b"];
+
+let ids = 0;
+const nextId = () => {
+  ids += 1;
+  return String(ids).padStart(12, "0");
+};
+const said = (line: object) => ({ session_id: SESSION, uuid: `00000000-0000-4000-8000-${nextId()}`, ...line });
+const assistant = (content: readonly object[], more: object = {}) =>
+  said({
+    type: "assistant",
+    parent_tool_use_id: null,
+    message: { id: `msg_000000000000${nextId()}`, role: "assistant", model: "m", content, usage: { input_tokens: 5, output_tokens: 1 } },
+    ...more,
+  });
+const user = (content: unknown, more: object = {}) => said({ type: "user", parent_tool_use_id: null, message: { role: "user", content }, ...more });
+const task = (id: string, prompt: string, name = "Task") => ({ type: "tool_use", id, name, input: { description: "Look", prompt, subagent_type: "Explore" } });
+const result = (id: string, content: unknown, isError = false) => ({ type: "tool_result", tool_use_id: id, content, is_error: isError });
+const system = (subtype: string, more: object = {}) => said({ type: "system", subtype, ...more });
+const started = (id: string, call: string | null, more: object = {}) =>
+  system("task_started", {
+    task_id: id,
+    ...(call === null ? {} : { tool_use_id: call }),
+    task_type: "local_agent",
+    prompt: "Do it.",
+    description: "Look",
+    ...more,
+  });
+
+function treeFrom(lines: readonly (object | string)[]): AgentTree {
+  const stream = claude.recorded?.("run/x.jsonl");
+  const observations: Observation[] = [];
+  const records = [
+    recordedNote(
+      beganNote({
+        command: ["claude", "-p", "Begin – größer 🌳"],
+        cwd: "/x",
+        process: { pid: 1, birth: "1", domain: "linux:elsewhere:pid:[1]", startedAt: NOW },
+      }),
+      NOW,
+    ),
+    ...lines.map((line, i) => recordedLine(typeof line === "string" ? line : JSON.stringify(line), NOW + i * 10)),
+  ];
+  // Cut and gone on with after every line, as a server does that is restarted.
+  let saved: unknown;
+  for (const [i, record] of records.entries()) {
+    const parser = stream?.open({ path: "/r/x.jsonl", bytes: 0 }, saved);
+    observations.push(...(parser?.push(new TextEncoder().encode(record.trimEnd()), i + 1).observations ?? []));
+    saved = JSON.parse(JSON.stringify(parser?.save()));
+  }
+  const forest = link(observations, { now: NOW + 5_000, liveness: () => "alive" });
+  return treeOf(forest, threadKey("claude", SESSION), () => 0);
+}
+
+const shape = ({ agentId, status, children }: AgentTree): unknown => ({ agentId, status, ...(children.length === 0 ? {} : { children: children.map(shape) }) });
+
+describe("a stream without task_started", () => {
+  it("has an agent as soon as it is asked for, which gets its id from the result of its call", () => {
+    const asked = [system("init"), assistant([task(A, "Schau – 看 🌲")])];
+    expect(treeFrom(asked)).toMatchObject({
+      prompt: "Begin – größer 🌳",
+      children: [{ agentId: A, status: "pendingInit", prompt: "Schau – 看 🌲", type: "Explore" }],
+    });
+    const done = treeFrom([
+      ...asked,
+      user([result(A, [{ type: "text", text: "done" }])], {
+        tool_use_result: { status: "completed", agentId: "a1", content: [{ type: "text", text: "done" }] },
+      }),
+    ]);
+    expect(done.children).toMatchObject([{ agentId: "a1", status: "completed", prompt: "Schau – 看 🌲", result: "done", link: { toolCallId: A } }]);
+  });
+
+  it("may give results as plain strings, and several in one message", () => {
+    const tree = treeFrom([
+      system("init"),
+      assistant([task(A, "One."), task(B, "Two.", "Agent")]),
+      user([result(A, "done\nagentId: a1 (for resuming)"), result(B, "done too\nagentId: b2 (for resuming)")]),
+    ]);
+    expect(tree.children.map(({ agentId, status, link: by }) => [agentId, status, by?.toolCallId])).toEqual([
+      ["a1", "completed", A],
+      ["b2", "completed", B],
+    ]);
+  });
+
+  it("shows a call that failed and made nobody", () => {
+    const tree = treeFrom([
+      system("init"),
+      assistant([task(A, "One.")]),
+      user([result(A, "Agent type 'x' not found", true)], { tool_use_result: "Error: Agent type 'x' not found" }),
+    ]);
+    expect(tree.children.map(shape)).toEqual([{ agentId: A, status: "errored" }]);
+  });
+});
+
+describe("a stream with task_started", () => {
+  it("tells who runs, at any depth, when it begins, and how each ended", () => {
+    const lines = [
+      system("init", { claude_code_version: "2.1.325", cwd: "/x" }),
+      assistant([task(A, "Outer.", "Agent")]),
+      started("outer", A, { spawn_depth: 1, is_backgrounded: false }),
+      started("inner", "toolu_00000000000000in", { spawn_depth: 2, parent_task_id: "outer", is_backgrounded: true }),
+    ];
+    const running = { agentId: "outer", status: "running", children: [{ agentId: "inner", status: "running" }] };
+    expect(treeFrom(lines).children.map(shape)).toEqual([running]);
+    const ended = treeFrom([
+      ...lines,
+      system("task_updated", { task_id: "inner", patch: { status: "killed" } }),
+      system("task_notification", { task_id: "outer", status: "failed", summary: "no" }),
+    ]);
+    expect(ended.children.map(shape)).toEqual([{ agentId: "outer", status: "errored", children: [{ agentId: "inner", status: "shutdown" }] }]);
+    expect(ended.children[0]?.children[0]).toMatchObject({ background: true, link: { rule: "task_started.parent_task_id", confidence: 1 } });
+  });
+
+  it("has neither shells nor workflows for agents, and workflow agents below their call", () => {
+    const tree = treeFrom([
+      system("init"),
+      assistant([{ type: "tool_use", id: A, name: "Workflow", input: { script: "…" } }]),
+      started("b123", B, { task_type: "local_bash" }),
+      started("w1", A, { task_type: "local_workflow" }),
+      system("task_progress", {
+        task_id: "w1",
+        tool_use_id: A,
+        workflow_progress: [{ type: "workflow_agent", agentId: "wa", label: "first", state: "done" }, null],
+      }),
+    ]);
+    expect(tree.children).toMatchObject([{ agentId: "wa", kind: "workflow", description: "first", status: "completed", link: { toolCallId: A } }]);
+  });
+
+  it("knows an agent that a message set to work again", () => {
+    const send = { type: "tool_use", id: B, name: "SendMessage", input: { to: "a1", message: "more" } };
+    const lines = [
+      system("init"),
+      assistant([task(A, "One.", "Agent")]),
+      started("a1", A),
+      system("task_updated", { task_id: "a1", patch: { status: "completed" } }),
+      assistant([send]),
+      started("a1", B),
+    ];
+    expect(treeFrom(lines).children.map(shape)).toEqual([{ agentId: "a1", status: "running" }]);
+    expect(treeFrom(lines).children[0]?.link?.toolCallId).toBe(A);
+  });
+
+  it("is not disturbed by what is no JSON, unknown or half", () => {
+    const tree = treeFrom([
+      "Warning: something",
+      "{",
+      "[]",
+      '{"type":"novelty","session_id":7}',
+      system("init"),
+      system("future_thing"),
+      said({ type: "result", subtype: "success", result: "done" }),
+    ]);
+    expect(tree).toMatchObject({ status: "completed", statusSource: "protocol", result: "done", children: [] });
+  });
+});
+
+describe("commands", () => {
+  it.each([
+    [["claude", "-p", "x", "--output-format", "stream-json"], { speaks: true }],
+    [["/opt/claude", "--print", "x", "--output-format=stream-json"], { speaks: true }],
+    [
+      ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x"],
+      { speaks: false, speaking: ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x", "--output-format", "stream-json", "--verbose"] },
+    ],
+    [
+      ["env", "A=b", "claude", "-p", "x", "--verbose"],
+      { speaks: false, speaking: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"] },
+    ],
+    [["claude", "-p", "x", "--output-format", "json"], { speaks: false, speaking: null, control: null }],
+    [["claude"], { speaks: false, speaking: null, control: null }],
+  ])("%j", (command, expected) => {
+    expect(claude.wrap?.(command)).toMatchObject(expected);
+  });
+
+  it("of others are left to others", () => {
+    expect([["claudette"], ["echo", "claude"], [], ["env"]].map((command) => claude.wrap?.(command))).toEqual([null, null, null, null]);
+  });
+
+  it("are made to listen without what was asked on the command line, which is said instead", () => {
+    const control = claude.wrap?.(["claude", "-p", "hello", "--model", "hello"])?.control;
+    expect(control?.first).toBe("hello");
+    expect(control?.listening).toEqual(["claude", "-p", "--model", "hello", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]);
+    expect(control?.answerIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}')).toEqual({ id: "r1", error: "no" });
+    expect(control?.answerIn('{"type":"assistant"}')).toBeNull();
+  });
+});

@@ -1,0 +1,22 @@
+import type { Relay } from "../../core/provider.ts";
+import { ServerFollower } from "./follower.ts";
+
+const USER = "opencode";
+
+/** `opencode serve`, `opencode web`, and whatever else listens. */
+export const relay: Relay = {
+  address: "http://127.0.0.1:4096",
+  // `/event` tells of one directory only, and what is below `/api` ends at once (1.18.33).
+  stream: "/global/event",
+  // A heartbeat comes every ten seconds.
+  silenceMs: 35_000,
+  secret: "OPENCODE_SERVER_PASSWORD",
+  authorization(env, given) {
+    const password = given?.password ?? env.OPENCODE_SERVER_PASSWORD;
+    if (password === undefined || password === "") return null;
+    return `Basic ${base64(`${given?.user ?? (env.OPENCODE_SERVER_USERNAME || USER)}:${password}`)}`;
+  },
+  follow: () => new ServerFollower(),
+};
+
+const base64 = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));

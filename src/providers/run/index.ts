@@ -1,0 +1,67 @@
+import type { EventDraft } from "../../core/event.ts";
+import { FindingsOf, problemAt } from "../../core/findings.ts";
+import { threadKey } from "../../core/ids.ts";
+import { AT_WORK } from "../../core/live-stream.ts";
+import type { FileStream, Findings, Parser, Provider, SourceFile } from "../../core/provider.ts";
+import { readRecorded } from "../../core/recording.ts";
+import { beganIn, endedIn, type RunEnded } from "../../core/run-note.ts";
+
+const NAME = "run";
+
+/** Commands that were run under our eyes and that nobody here knows: how long each took and how it ended is all there is. */
+export const run: Provider = {
+  name: NAME,
+  product: "a wrapped command",
+  vendor: null,
+  folders: [],
+  idForm: "the id of a run looks like 20261116T101857-3f9a2c1d",
+  roots: () => [],
+  stream: () => null,
+  recorded(path): FileStream | null {
+    const id = /^run\/([\w-]+)\.jsonl$/.exec(path)?.[1];
+    return id === undefined ? null : { shape: "lines", open: (file) => new Run(id, file) };
+  },
+  isThreadId: (id) => /^\d{6,8}(T\d{0,6}(-[0-9a-f]{0,8})?)?$/i.test(id),
+  isAgentId: () => false,
+};
+
+class Run implements Parser {
+  readonly #id: string;
+  readonly #file: SourceFile;
+
+  constructor(id: string, file: SourceFile) {
+    this.#id = id;
+    this.#file = file;
+  }
+
+  save(): null {
+    return null;
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    const recorded = readRecorded(record);
+    if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    const thread = threadKey(NAME, this.#id);
+    const out = new FindingsOf({ path: this.#file.path, line, at: recorded.at, speaker: thread, keys: [] });
+    const note = "note" in recorded ? recorded.note : {};
+    const [began, ended] = [beganIn(note), endedIn(note)];
+    if (began !== null) {
+      const prompt = began.command.join(" ");
+      const file = { path: this.#file.path, bytes: this.#file.bytes, bornMs: null };
+      out.add({ type: "agent-described", agent: thread, kind: "external", file, prompt, ...(began.cwd === null ? {} : { cwd: began.cwd }) });
+      out.add({ type: "process-seen", thread, process: began.process, waitingFor: null });
+      out.add(AT_WORK);
+    }
+    if (ended !== null) out.add({ type: "lifecycle", of: thread, ...endOf(ended), source: "protocol", result: null });
+    return out;
+  }
+
+  events(): readonly EventDraft[] {
+    return [];
+  }
+}
+
+function endOf({ code, signal }: RunEnded) {
+  if (signal !== null) return { state: "shutdown", says: `it was ended by ${signal}` } as const;
+  return code === 0 ? ({ state: "completed", says: "it ended with 0" } as const) : ({ state: "errored", says: `it ended with ${code}` } as const);
+}

@@ -1,0 +1,114 @@
+/** The shapes of what is said about cards and servers that are followed. */
+import * as v from "valibot";
+import { STAGES } from "../core/card.ts";
+import { EVENT_KINDS } from "../core/event.ts";
+import { Tokens, wholeNumber } from "./schemas.ts";
+
+const text = v.nullable(v.string());
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
+const stage = v.picklist(STAGES);
+
+export const Card = v.pipe(
+  v.object({
+    id: v.string(),
+    title: v.string(),
+    stage: v.pipe(stage, v.description("Follows from its top-level threads; agents below can only delay that it is done.")),
+    waiting: v.pipe(
+      v.array(v.object({ uri: v.string(), agent: v.string(), for: v.string(), says: v.string(), since: time })),
+      v.description("Whoever waits for a person, at any depth, the longest first."),
+    ),
+    progress: v.pipe(
+      v.nullable(v.object({ done: count, total: count, current: text })),
+      v.description("What its top-level threads planned, and what they do."),
+    ),
+    threads: v.pipe(v.array(v.string()), v.description("URIs of its top-level threads.")),
+    inferred: v.pipe(v.array(v.string()), v.description("Agents shown here as a guess (relay.single_card_guess): nobody knows whose they are.")),
+    agents: v.object({ total: count, running: count }),
+    createdAt: time,
+    lastActivityAt: time,
+  }),
+  v.metadata({ ref: "Card" }),
+);
+export const CardList = v.object({ items: v.array(Card), next: v.null() });
+
+const title = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(500));
+const threads = v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.maxLength(200));
+export const NewCard = v.strictObject({
+  title: v.optional(v.pipe(title, v.description("Left out: the first thread's."))),
+  threads: v.optional(threads),
+  stage: v.optional(v.pipe(stage, v.description("queued, whatever its threads did so far"))),
+});
+export const CardChange = v.strictObject({
+  title: v.optional(title),
+  threads: v.optional(v.pipe(threads, v.description("All of them, instead of those it has."))),
+  stage: v.optional(v.pipe(stage, v.description("queued: reopens a card that has ended. Everything else follows from its threads."))),
+});
+export const Removed = v.object({ id: v.string() });
+
+export const Activity = v.pipe(
+  v.object({
+    card_id: v.string(),
+    agents: v.array(v.object({ agent_type: text, session_id: v.string(), event_count: count, first_seen: time, last_seen: time })),
+    session_mappings: v.array(
+      v.object({
+        child_session_id: v.string(),
+        card_id: v.string(),
+        parent_session_id: v.string(),
+        agent_type: text,
+        description: text,
+        created_at: time,
+      }),
+    ),
+  }),
+  v.metadata({ ref: "CardActivity" }),
+);
+
+const LogEntry = v.pipe(
+  v.object({
+    id: v.string(),
+    session_id: v.string(),
+    event_type: v.picklist(EVENT_KINDS),
+    agent: v.string(),
+    content: v.pipe(v.string(), v.description("Begins with `↳ {agent} | ` for agents below a thread.")),
+    metadata: v.object({
+      _subagent: v.boolean(),
+      _agent_type: text,
+      uri: v.string(),
+      tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
+      usage: v.nullable(v.object(Tokens)),
+    }),
+    created_at: time,
+  }),
+  v.metadata({ ref: "CardLogEntry" }),
+);
+export const CardLog = v.object({ items: v.array(LogEntry), next: text });
+export const CardLogQuery = v.strictObject({
+  after: v.optional(v.pipe(v.string(), v.description("the id of an entry: goes on behind it"))),
+  limit: v.optional(wholeNumber(1, 1_000), "200"),
+});
+
+export const Relay = v.pipe(
+  v.object({
+    id: v.string(),
+    provider: v.string(),
+    url: v.string(),
+    state: v.picklist(["connecting", "following", "waiting", "refused", "stopped"]),
+    since: v.pipe(v.string(), v.isoTimestamp()),
+    error: text,
+    frames: count,
+    sessions: count,
+    lastFrameAt: time,
+  }),
+  v.metadata({ ref: "Relay" }),
+);
+export const RelayList = v.object({
+  items: v.array(Relay),
+  next: v.null(),
+  providers: v.array(v.object({ name: v.string(), product: v.string(), address: v.string(), secret: v.string() })),
+});
+export const NewRelay = v.strictObject({
+  provider: v.string(),
+  url: v.pipe(v.string(), v.minLength(1)),
+  password: v.optional(v.pipe(v.string(), v.description("Held in memory only; left out: what the environment of the server says."))),
+});

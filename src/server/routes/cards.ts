@@ -1,0 +1,75 @@
+import { Hono } from "hono";
+import { activityOf, logEntry, mappingsOf } from "../../app/card-log.ts";
+import { Failure } from "../../app/failure.ts";
+import type { AgentKey } from "../../core/ids.ts";
+import { agentOf, subtreeOf } from "../../core/link.ts";
+import { Activity, Card, CardChange, CardList, CardLog, CardLogQuery, NewCard, Removed } from "../card-schemas.ts";
+import type { ServerContext } from "../context.ts";
+import { shortened } from "../cut.ts";
+import { answers, checked } from "../describe.ts";
+import { LIVE_HEADER } from "./agents.ts";
+
+export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
+  /** Everybody in a card, parents first, with those that it only may have. */
+  const agentsIn = async (id: string) => {
+    const { threads, inferred } = await cards.get(id);
+    const roots = [...threads, ...inferred];
+    const forest = library.forestOf(roots);
+    const keys = roots.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key));
+    return { forest, roots, keys };
+  };
+  return new Hono()
+    .get("/cards", answers("All cards, oldest first", CardList), async (c) => {
+      const { seen, position } = await hub.followCards(() => cards.list());
+      c.header(LIVE_HEADER, hub.journal.idOf(position));
+      return c.json({ items: seen.map(({ card }) => card), next: null });
+    })
+    .post("/cards", answers("Make a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", NewCard), async (c) => {
+      const { card } = await cards.create(c.req.valid("json"));
+      await hub.cardsChanged();
+      return c.json(card);
+    })
+    .get("/cards/:id", answers("One card", Card, ["not_found"]), async (c) => c.json((await cards.get(c.req.param("id"))).card))
+    .patch("/cards/:id", answers("Change a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", CardChange), async (c) => {
+      const { card } = await cards.update(c.req.param("id"), c.req.valid("json"));
+      await hub.cardsChanged();
+      return c.json(card);
+    })
+    .delete("/cards/:id", answers("Remove a card; its threads stay", Removed, ["not_found"]), async (c) => {
+      const id = c.req.param("id");
+      await cards.remove(id);
+      await hub.cardsChanged();
+      return c.json({ id });
+    })
+    .get("/cards/:id/agent-activity", answers("Who did how much in a card, and which sessions belong to it", Activity, ["not_found"]), async (c) => {
+      const id = c.req.param("id");
+      const { forest, roots, keys } = await agentsIn(id);
+      const { spans } = await hub.logOfAll(roots);
+      const agents = keys.flatMap((key) => {
+        const span = spans.get(key);
+        return span === undefined ? [] : [activityOf(agentOf(forest, key), span)];
+      });
+      return c.json({ card_id: id, agents, session_mappings: mappingsOf(forest, keys, id) });
+    })
+    .get(
+      "/cards/:id/logs",
+      answers("What happened in a card, over all its threads, by time", CardLog, ["usage", "not_found"]),
+      checked("query", CardLogQuery),
+      async (c) => {
+        const { after, limit } = c.req.valid("query");
+        const { forest, roots, keys } = await agentsIn(c.req.param("id"));
+        const { merged } = await hub.logOfAll(roots);
+        const { ids } = merged;
+        const at = after === undefined ? 0 : ids.findIndex(({ id }) => id === after) + 1;
+        if (after !== undefined && at === 0) throw new Failure("not_found", "no such entry in this log", ["begin anew, without after"]);
+        const byUri = new Map<string, AgentKey>(keys.map((key) => [agentOf(forest, key).uri, key]));
+        const items = [];
+        for (const { index } of ids.slice(at, at + limit))
+          for (const event of await merged.page(index, 1)) {
+            const key = byUri.get(event.uri);
+            if (key !== undefined) items.push(logEntry(shortened(event), agentOf(forest, key)));
+          }
+        return c.json({ items, next: at + limit < ids.length ? (ids[at + limit - 1]?.id ?? null) : null });
+      },
+    );
+}

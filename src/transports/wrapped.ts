@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import type { RunEnded } from "../core/run-note.ts";
+import { MAX_RECORD } from "./files.ts";
+
+export interface WrapOptions {
+  readonly command: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Told of each line it prints, before anybody else gets it. Left out where nobody reads along: then it prints where we would. */
+  readonly onLine?: (line: string) => void;
+  /** Where what it prints goes, byte by byte; null for nowhere. */
+  readonly output: Writable | null;
+  /** It can be written to; otherwise it reads what we would. */
+  readonly listens?: boolean;
+  /** Its complaints go nowhere; otherwise they go where ours do. */
+  readonly isQuiet?: boolean;
+}
+
+export interface Wrapped {
+  readonly pid: number;
+  /** Resolves when it has ended and everything it printed was passed on. */
+  readonly ended: Promise<RunEnded>;
+  /** False once it no longer reads. */
+  write(line: string): boolean;
+  /** Says that nothing more will come. */
+  endInput(): void;
+  kill(signal: NodeJS.Signals): void;
+}
+
+const NEWLINE = 10;
+
+/** Runs a command as if we were not there: same input, same output, same terminal, same end. Rejects where it cannot be started. */
+export async function wrap({ command: [program = "", ...args], env, cwd, onLine, output, listens, isQuiet }: WrapOptions): Promise<Wrapped> {
+  const reads = onLine !== undefined || output === null;
+  const stdio = [listens === true ? "pipe" : "inherit", reads ? "pipe" : "inherit", isQuiet === true ? "ignore" : "inherit"] as const;
+  const child = spawn(program, args, { env, stdio: [...stdio], ...(cwd === undefined ? {} : { cwd }) });
+  const started = new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  if (child.stdout !== null) passOn(child.stdout, output, onLine ?? (() => {}));
+  // It may close its input whenever it likes.
+  child.stdin?.on("error", () => {});
+  const ended = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+  await started;
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    write: (line) => {
+      if (child.stdin?.writable !== true) return false;
+      child.stdin.write(`${line}\n`);
+      return true;
+    },
+    endInput: () => child.stdin?.end(),
+    kill: (signal) => void send(child, signal),
+  };
+}
+
+function send(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+}
+
+/** What is read is first noted, then passed on as it is. If nobody takes it any more, the command is told so, as it would be without us. */
+function passOn(from: Readable, to: Writable | null, onLine: (line: string) => void) {
+  const lines = new Lines(onLine);
+  from.on("data", (chunk: Buffer) => {
+    lines.push(chunk);
+    if (to === null || to.write(chunk)) return;
+    from.pause();
+    to.once("drain", () => from.resume());
+  });
+  from.once("end", () => lines.end());
+  from.on("error", () => {});
+  to?.on("error", () => from.destroy());
+}
+
+/** Cuts bytes into lines. One that is longer than any record can be is passed over. */
+class Lines {
+  readonly #onLine: (line: string) => void;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(chunk: Buffer) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      this.#add(chunk.subarray(start, end));
+      this.end();
+      start = end + 1;
+    }
+    this.#add(chunk.subarray(start));
+  }
+
+  #add(part: Buffer) {
+    this.#bytes += part.length;
+    if (this.#bytes > MAX_RECORD) this.#parts = [];
+    else if (part.length > 0) this.#parts.push(part);
+  }
+
+  end() {
+    const line = this.#bytes > MAX_RECORD ? "" : Buffer.concat(this.#parts).toString("utf8");
+    this.#parts = [];
+    this.#bytes = 0;
+    if (line.trim() !== "") this.#onLine(line);
+  }
+}
+
+/** What others send to us is meant for the command. What a terminal sends goes to everybody before it, so that the command has it already. */
+const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
+const FROM_TERMINAL = ["SIGINT", "SIGQUIT"] as const;
+
+/** Hands signals on as long as it runs. The answer takes that back. */
+export function forwardSignals({ kill }: Wrapped): () => void {
+  const { stdin, stdout, stderr } = process;
+  const isForeground = [stdin, stdout, stderr].some((stream) => stream.isTTY);
+  const handlers = [...FORWARDED, ...FROM_TERMINAL].map((signal) => {
+    const handler = () => {
+      if (!(isForeground && FROM_TERMINAL.some((one) => one === signal))) kill(signal);
+    };
+    process.on(signal, handler);
+    return () => process.off(signal, handler);
+  });
+  return () => {
+    for (const off of handlers) off();
+  };
+}
+
+/** Ends as the command ended, so that whoever waits for us sees no difference. */
+export function endAs({ code, signal }: RunEnded): void {
+  if (signal === null) {
+    process.exitCode = code ?? 1;
+    return;
+  }
+  process.exitCode = 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
+  process.kill(process.pid, signal);
+}

@@ -1,0 +1,118 @@
+/**
+ * A server on loopback that replays what a real one streamed, and answers questions as it did. It can be cut, be silent, fail and come back;
+ * what it would have said meanwhile is lost, as it is with the real one.
+ */
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { FIXTURES, type RecordedThread } from "./fixtures.ts";
+
+export interface Followed {
+  readonly name: string;
+  readonly frames: readonly string[];
+  readonly rest: Readonly<Record<string, unknown>>;
+  readonly threads: readonly RecordedThread[];
+}
+
+export function followed(name: string): Followed {
+  const folder = join(FIXTURES, "opencode", name, "server");
+  const lines = readFileSync(join(folder, "frames.jsonl"), "utf8").trimEnd().split("\n");
+  const { threads } = JSON.parse(readFileSync(join(folder, "truth.json"), "utf8")) as { threads: RecordedThread[] };
+  const rest = JSON.parse(readFileSync(join(folder, "rest.json"), "utf8")) as Record<string, unknown>;
+  return { name, frames: lines.map((line) => JSON.stringify((JSON.parse(line) as { data: unknown }).data)), rest, threads };
+}
+
+export class FakeServer {
+  readonly requests: string[] = [];
+  readonly #server: Server;
+  readonly #streams = new Set<ServerResponse>();
+  /** Answers by path; a function may look at how far things are. */
+  answers: (path: string) => { status: number; body: unknown } | null = () => null;
+  password: string | null = null;
+  connections = 0;
+
+  constructor() {
+    this.#server = createServer((request, response) => this.#answer(request, response));
+  }
+
+  async start(port = 0): Promise<string> {
+    this.#server.listen(port, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  get listeners(): number {
+    return this.#streams.size;
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse) {
+    const path = request.url ?? "";
+    this.requests.push(path);
+    const basic = `Basic ${Buffer.from(`opencode:${this.password}`).toString("base64")}`;
+    if (this.password !== null && request.headers.authorization !== basic) {
+      response.writeHead(401, { "WWW-Authenticate": 'Basic realm="Secure Area"' }).end();
+      return;
+    }
+    if (path === "/global/event") {
+      this.connections += 1;
+      response.writeHead(200, { "Content-Type": "text/event-stream" });
+      response.write(`data: {"payload":{"id":"evt_${this.connections}","type":"server.connected","properties":{}}}\n\n`);
+      this.#streams.add(response);
+      response.on("close", () => this.#streams.delete(response));
+      return;
+    }
+    const { status, body } = this.answers(path) ?? { status: 404, body: { name: "NotFoundError" } };
+    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+  }
+
+  send(frame: string): void {
+    for (const stream of this.#streams) stream.write(`data: ${frame}\n\n`);
+  }
+
+  /** In the middle of a frame, unless nothing of it is given. */
+  cut(part = ""): void {
+    for (const stream of this.#streams) {
+      if (part !== "") stream.write(`data: ${part}`);
+      stream.destroy();
+    }
+    this.#streams.clear();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+/** The answers of a recording: how things stood at its end. */
+export function recordedAnswers(rest: Followed["rest"], prefix = ""): FakeServer["answers"] {
+  const found = (name: string) => rest[`${prefix}${name}`];
+  const sessions = (found("sessions") ?? []) as { id: string }[];
+  const known = new Map(
+    Object.keys(rest)
+      .flatMap((name) => (name.startsWith(`${prefix}children.`) ? (rest[name] as { id: string }[]) : []))
+      .map((s) => [s.id, s]),
+  );
+  for (const session of sessions) known.set(session.id, session);
+  return (path) => {
+    const [route = ""] = path.split("?");
+    const [, id = "", what] = /^\/session\/(ses_\w+)(?:\/(\w+))?$/.exec(route) ?? [];
+    const body =
+      route === "/session"
+        ? sessions
+        : route === "/session/status"
+          ? {}
+          : route === "/permission" || route === "/question"
+            ? []
+            : what === "message"
+              ? found(`messages.${id}`)
+              : what === "children"
+                ? found(`children.${id}`)
+                : known.get(id);
+    return body === undefined ? null : { status: 200, body };
+  };
+}

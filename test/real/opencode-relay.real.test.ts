@@ -1,0 +1,116 @@
+/** The real OpenCode as a server, followed live: every agent at once, who waits for a permission, and a card that waits for an agent in the background. */
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import type { Card } from "../../src/app/cards.ts";
+import type { AgentTree } from "../../src/core/agent.ts";
+import { LiveReader, startServer, until } from "../server.ts";
+import { type ChatScripts, startChatModel } from "./chat-model.ts";
+import { installOpenCode, openOpenCode } from "./opencode.ts";
+
+const VERSION = "1.18.33";
+const INSTALL_MS = 600_000;
+const SCENARIO_MS = 240_000;
+/** From the moment the product made the agent to the moment a client of ours was told of it. */
+const SEEN_WITHIN_MS = 1_000;
+const PASSWORD = "a password with: colons & blanks";
+
+let program: string[] = [];
+beforeAll(async () => {
+  program = await installOpenCode(VERSION);
+}, INSTALL_MS);
+
+const task = (marker: string, more: object = {}) => ({
+  name: "task",
+  args: { description: `Task ${marker}`, prompt: `Do it. @@${marker}`, subagent_type: "general", ...more },
+});
+const bash = (command: string) => ({ name: "bash", args: { command, description: "Echo" } });
+
+/** A server of the product, one of ours that follows it, and nothing of the product's files in its reach. */
+async function stage(scripts: ChatScripts, extra: object = {}) {
+  const model = await startChatModel(scripts);
+  onTestFinished(() => model.close());
+  const product = await openOpenCode(program, model.url, { subagent_depth: 3, ...extra });
+  onTestFinished(() => product.dispose());
+  const { url, ask } = await product.serve(PASSWORD, { OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS: "true" });
+  const retinue = await startServer(null);
+  onTestFinished(() => retinue.close());
+  const send = <T>(path: string, body: unknown) =>
+    retinue.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  await send("/api/relays", { provider: "opencode", url, password: PASSWORD });
+  await until(async () => (await retinue.json<{ items: { state: string }[] }>("/api/relays")).items[0]?.state === "following");
+  const { id: session } = await ask<{ id: string }>("POST", "/session", {});
+  const uri = `opencode://${session}`;
+  const { id } = await send<Card>("/api/cards", { title: "Do it", threads: [uri] });
+  const prompt = (marker: string) => ask("POST", `/session/${session}/prompt_async`, { parts: [{ type: "text", text: `Begin. @@${marker}` }] });
+  const card = () => retinue.json<Card>(`/api/cards/${id}`);
+  const tree = () => retinue.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
+  return { model, ask, retinue, session, uri, prompt, card, tree };
+}
+
+const everyone = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(everyone)];
+
+it("every agent is told of within a second of its start", { timeout: SCENARIO_MS }, async () => {
+  const { model, retinue, uri, prompt, card, tree } = await stage({
+    main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
+    A: [{ tools: [task("C")] }, { text: "a done" }],
+    B: [{ tools: [bash("echo one")] }, { text: "b done" }],
+    C: [{ tools: [bash("sleep 2")] }, { text: "c done" }],
+  });
+  const seen = new Map<string, number>();
+  const reader = new LiveReader(new URL("/api/live?threads=true", retinue.url));
+  onTestFinished(() => reader.cut());
+  await prompt("main");
+  await until(async () => (await retinue.get(`/api/agents/${encodeURIComponent(uri)}`)).status === 200);
+  const late: number[] = [];
+  await until(async () => {
+    const now = await tree();
+    for (const { uri: of, startedAt } of everyone(now)) {
+      if (seen.has(of) || startedAt === null) continue;
+      seen.set(of, Date.now());
+      late.push(Date.now() - Date.parse(startedAt));
+    }
+    return (await card()).stage === "done";
+  });
+  expect(seen.size).toBe(4);
+  expect(late.filter((ms) => ms > SEEN_WITHIN_MS)).toEqual([]);
+  const used = everyone(await tree()).map(({ prompt: words, usage }) => {
+    const { calls, inputTokens, outputTokens, cacheReadTokens } = usage.own;
+    return [/@@(\w+)/.exec(words ?? "")?.[1] ?? "", { calls, inputTokens, outputTokens, cacheReadTokens }];
+  });
+  expect(Object.fromEntries(used)).toEqual(Object.fromEntries(model.served));
+});
+
+it("a permission is shown on the child that waits for it", { timeout: SCENARIO_MS }, async () => {
+  const { ask, prompt, card } = await stage(
+    { main: [{ tools: [task("A")] }, { text: "done" }], A: [{ tools: [bash("echo asked")] }, { text: "a done" }] },
+    { permission: { bash: "ask" } },
+  );
+  await prompt("main");
+  // That a tool does not begin shows first; what it asks for comes a moment later.
+  await until(async () => (await card()).waiting[0]?.says.includes("echo asked") === true);
+  const { waiting, stage: at } = await card();
+  expect(at).toBe("working");
+  expect(waiting).toHaveLength(1);
+  expect(waiting[0]).toMatchObject({ agent: "general", for: "permission" });
+  const [request] = await ask<{ id: string; sessionID: string }[]>("GET", "/permission");
+  expect(waiting[0]?.uri.endsWith(`/${request?.sessionID}`)).toBe(true);
+  await ask("POST", `/permission/${request?.id}/reply`, { reply: "once" });
+  await until(async () => (await card()).waiting.length === 0 && (await card()).stage === "done");
+});
+
+it("a card stays open while an agent in the background runs", { timeout: SCENARIO_MS }, async () => {
+  const { session, ask, prompt, card, tree } = await stage({
+    main: [{ tools: [task("A", { background: true })] }, { text: "launched" }, { text: "told" }],
+    A: [{ tools: [bash("sleep 3")] }, { text: "a done" }],
+  });
+  await prompt("main");
+  await until(async () => session in (await ask<object>("GET", "/session/status")));
+  // The thread itself is idle while its agent works.
+  await until(async () => {
+    const busy = await ask<Record<string, unknown>>("GET", "/session/status");
+    return !(session in busy) && Object.keys(busy).length === 1;
+  });
+  await until(async () => (await tree()).status === "completed");
+  expect((await card()).stage).toBe("working");
+  await until(async () => (await card()).stage === "done");
+  expect((await tree()).children.map(({ status, background }) => [status, background])).toEqual([["completed", true]]);
+});

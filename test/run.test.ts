@@ -1,0 +1,230 @@
+/** `retinue run`: the command must not notice us, nor whoever reads what it prints. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { AgentEvent } from "../src/core/event.ts";
+import { FIXTURES } from "./fixtures.ts";
+import { until } from "./server.ts";
+
+const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
+const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+let homes = 0;
+
+/** A home of its own, and programs in it that are called as agents are. */
+function stage() {
+  const home = join(scratch, `home-${homes++}`);
+  mkdirSync(home, { recursive: true });
+  const env = { PATH: `${home}:${process.env.PATH}`, HOME: home, RETINUE_HOME: join(home, "data") };
+  const program = (name: string, text: string) => {
+    writeFileSync(join(home, name), `#!${process.execPath}\n${text}`);
+    chmodSync(join(home, name), 0o755);
+    return join(home, name);
+  };
+  const start = (args: readonly string[], stdio: ("pipe" | "ignore")[] = ["pipe", "pipe", "pipe"]) =>
+    spawn(process.execPath, [MAIN, "run", ...args], { env, stdio, cwd: home });
+  const recordings = (provider: string) => {
+    const folder = join(env.RETINUE_HOME, "recordings", provider, "run");
+    return existsSync(folder) ? readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")) : [];
+  };
+  return { home, env, program, start, recordings };
+}
+
+async function outcome(child: ChildProcess, input?: Buffer) {
+  const parts: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
+  child.stdout?.on("data", (part: Buffer) => parts.stdout.push(part));
+  child.stderr?.on("data", (part: Buffer) => parts.stderr.push(part));
+  child.stdin?.end(input);
+  const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+  return { code, signal, stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr) };
+}
+
+/** Every byte there is, in pieces that cut letters and lines in two. */
+const NOISE = `
+const bytes = Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256);
+for (let i = 0; i < bytes.length; i += 1237) process.stdout.write(bytes.subarray(i, i + 1237));
+process.stderr.write(Buffer.from([0, 255, 10, 200]));
+process.exitCode = 7;
+`;
+const noise = Buffer.from(Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256));
+/** A recorded stream, as if it were printed now. */
+const STREAM = readFileSync(join(FIXTURES, "claude/d-background/recordings/claude/run/stdout.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => `${JSON.stringify({ ...(JSON.parse(line) as { raw: object }).raw, timestamp: undefined }).replace(/"end_time":\d+/, '"end_time":null')}\n`)
+  .join("");
+const SESSION = "16ff625c-81fc-41a2-88cf-4b4069d6af28";
+const SPEAKING = ["-p", "hello", "--output-format", "stream-json"];
+
+describe("what passes through", () => {
+  it.each([
+    ["a command that nobody knows", "noise", []],
+    ["an agent whose stream is recorded", "claude", SPEAKING],
+    ["an agent that talks to a person", "claude", []],
+  ])("is the same to the byte: %s", async (_, name, args) => {
+    const { program, start } = stage();
+    const { stdout, stderr, code, signal } = await outcome(start(["--", program(name, NOISE), ...args]));
+    expect(stdout.equals(noise)).toBe(true);
+    expect({ code, signal, stderr: [...stderr] }).toEqual({ code: 7, signal: null, stderr: [0, 255, 10, 200] });
+  });
+
+  it("is its input, too", async () => {
+    const { program, start } = stage();
+    const echo = program("claude", "process.stdin.pipe(process.stdout);");
+    const { stdout } = await outcome(start(["--", echo, ...SPEAKING]), noise);
+    expect(stdout.equals(noise)).toBe(true);
+  });
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const)("is %s, and the way it ends by it", async (signal) => {
+    const { program, start } = stage();
+    const waits = program(
+      "claude",
+      `console.log("up"); process.on("${signal}", () => { console.log("got it"); process.exit(42); }); setInterval(() => {}, 1000);`,
+    );
+    const child = start(["--", waits, ...SPEAKING]);
+    let said = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      said += part;
+    });
+    await until(() => said === "up\n");
+    child.kill(signal);
+    expect(await once(child, "close")).toEqual([42, null]);
+    expect(said).toBe("up\ngot it\n");
+  });
+
+  it("is a death by a signal", async () => {
+    const { program, start, recordings } = stage();
+    const dies = program("claude", `console.log("up"); process.kill(process.pid, "SIGKILL");`);
+    expect(await outcome(start(["--", dies, ...SPEAKING]))).toMatchObject({ code: null, signal: "SIGKILL" });
+    expect(recordings("claude").join("")).toContain('"note":{"ended":{"code":null,"signal":"SIGKILL"}}');
+  });
+
+  it("is that nobody reads any more", async () => {
+    const { program, start, home } = stage();
+    const talks = program(
+      "claude",
+      `process.stdout.on("error", (e) => { require("node:fs").writeFileSync("${home}/heard", e.code); process.exit(9); }); setInterval(() => process.stdout.write("line\\n".repeat(1000)), 5);`,
+    );
+    const child = start(["--", talks, ...SPEAKING]);
+    await once(child.stdout ?? child, "data");
+    child.stdout?.destroy();
+    expect(await once(child, "exit")).toEqual([9, null]);
+    expect(readFileSync(join(home, "heard"), "utf8")).toBe("EPIPE");
+  });
+
+  it("is that there is no such command, as shells say it", async () => {
+    const { start } = stage();
+    const { code, stderr } = await outcome(start(["--", "/no/such/command"]));
+    expect({ code, words: stderr.toString() }).toEqual({ code: 127, words: expect.stringContaining("/no/such/command cannot be started") });
+  });
+
+  it("is not held up by a disk that takes nothing", async () => {
+    const { program, start, env } = stage();
+    mkdirSync(join(env.RETINUE_HOME, "recordings"), { recursive: true });
+    // A file where a folder is wanted: nothing can be written below it, whoever we are.
+    writeFileSync(join(env.RETINUE_HOME, "recordings", "claude"), "");
+    const { stdout, code, stderr } = await outcome(start(["--", program("claude", NOISE), ...SPEAKING]));
+    expect([stdout.equals(noise), code, stderr.length]).toEqual([true, 7, 4]);
+  });
+});
+
+describe("what is recorded", () => {
+  const speaks = (text: string) => `process.stdout.write(${JSON.stringify(text)});`;
+
+  it("is read like a transcript, though the home is empty", async () => {
+    const { program, start, home, env } = stage();
+    const { stdout } = await outcome(start(["--", program("claude", speaks(STREAM)), ...SPEAKING]));
+    expect(stdout.toString()).toBe(STREAM);
+    const tree = await json(["tree", SESSION], env);
+    expect(tree).toMatchObject({
+      uri: `claude://${SESSION}`,
+      prompt: "hello",
+      status: "completed",
+      cwd: home,
+      children: [{ description: "Background A", status: "completed" }],
+    });
+  });
+
+  it("is there up to the last line when we are killed, and the agent is not lost", async () => {
+    const { program, start, env } = stage();
+    const lines = STREAM.split("\n").slice(0, 8).join("\n");
+    const child = start(["--", program("claude", `${speaks(`${lines}\n`)} setInterval(() => {}, 1000);`), ...SPEAKING]);
+    let said = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      said += part;
+    });
+    await until(() => said.length > lines.length);
+    const running = (await json(["tree", SESSION], env)) as { status: string };
+    expect(running.status).toBe("running");
+    const pid = Number(/"pid":(\d+)/.exec(readFileSync(recordingOf(env), "utf8"))?.[1]);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    process.kill(pid, "SIGKILL");
+    await until(async () => ((await json(["tree", SESSION], env)) as { status: string }).status === "shutdown");
+  });
+
+  it("is the time and the end of any other command", async () => {
+    const { start, env } = stage();
+    await outcome(start(["--", "sh", "-c", "exit 3"]));
+    expect(await json(["ls"], env)).toMatchObject([
+      { provider: "run", status: "errored", statusReason: "it ended with 3", prompt: "sh -c exit 3", kind: "external" },
+    ]);
+  });
+
+  const recordingOf = ({ RETINUE_HOME }: { RETINUE_HOME: string }) => {
+    const folder = join(RETINUE_HOME, "recordings/claude/run");
+    return join(folder, readdirSync(folder)[0] ?? "");
+  };
+});
+
+describe("--events", () => {
+  it("tells of an agent when it begins, not when it ends, and ends as the command does", async () => {
+    const { program, start } = stage();
+    const lines = STREAM.trim().split("\n");
+    const upTo = lines.findIndex((line) => line.includes('"task_started"')) + 1;
+    // Goes on only once we said that the agent was spawned.
+    const waits = `const lines = ${JSON.stringify(lines)};
+process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
+process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"); process.exitCode = 5; process.stdin.destroy(); });`;
+    const child = start(["--events", "--", program("claude", waits), "-p", "hello"]);
+    const events: AgentEvent[] = [];
+    let rest = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      const parts = (rest + part).split("\n");
+      rest = parts.pop() ?? "";
+      events.push(...parts.map((line) => JSON.parse(line) as AgentEvent));
+    });
+    await until(
+      () => events.some(({ kind }) => kind === "spawn"),
+      () => events,
+    );
+    expect(events.find(({ kind }) => kind === "spawn")?.spawn).toMatchObject({
+      agentId: "a05b9e057afc83d61",
+      type: "general-purpose",
+      depth: 1,
+      background: true,
+    });
+    child.stdin?.write("go on\n");
+    expect(await once(child, "close")).toEqual([5, null]);
+    const ends = events.flatMap(({ uri, status }) => (status === null ? [] : [`${uri.split("/").length > 3 ? "agent" : "thread"} ${status.status}`]));
+    expect(ends).toContain("agent completed");
+    expect(ends.at(-1)).toMatch(/completed/);
+    expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+  });
+
+  it("says what it cannot do", async () => {
+    const { program, start } = stage();
+    const { code, stderr } = await outcome(start(["--events", "--", program("claude", "")]));
+    expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("talks to a person") });
+  });
+});
+
+function json(args: readonly string[], env: Record<string, string>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [MAIN, ...args, "--json"], { env }, (error, stdout) => (error === null ? resolve(JSON.parse(stdout)) : reject(error)));
+  });
+}

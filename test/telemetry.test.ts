@@ -1,0 +1,71 @@
+/** OTLP over HTTP: an agent's own telemetry, as JSON and as protobuf, from senders that are honest and others that are not. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FIXTURES, recordedHome } from "./fixtures.ts";
+import { startServer, type TestServer, until } from "./server.ts";
+
+const requests = readFileSync(join(FIXTURES, "claude/r-otel/recordings/claude/otlp/2026-11-15.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => (JSON.parse(line) as { raw: Record<string, unknown> }).raw);
+const [THREAD] = recordedHome("claude", "r-otel").threads;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer(null);
+});
+afterAll(() => server.close());
+
+const post = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  server.get(path, { method: "POST", body, headers });
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+describe("telemetry", () => {
+  it("is kept as it came, and makes the tree by itself, with every call and token", async () => {
+    for (const request of requests) {
+      const path = "resourceSpans" in request ? "/v1/traces" : "/v1/logs";
+      const packed = new Uint8Array(gzipSync(JSON.stringify(request)));
+      const answer = await post(path, packed, { ...JSON_TYPE, "Content-Encoding": "gzip" });
+      expect([answer.status, await answer.json()]).toEqual([200, {}]);
+    }
+    interface Node {
+      agentId: string | null;
+      usage: { own: { calls: number; outputTokens: number; cacheWrite1hTokens: number } };
+      children: Node[];
+    }
+    const everyone = (node: Node): Node[] => [node, ...(node.children ?? []).flatMap(everyone)];
+    const tree = () => server.json<Node>(`/api/agents/${encodeURIComponent(`claude://${THREAD?.root}`)}`);
+    const numbers = async () => everyone(await tree()).map(({ agentId, usage: { own } }) => [agentId, own.calls, own.outputTokens, own.cacheWrite1hTokens]);
+    const truth = THREAD?.agents.map(({ agentId, calls, outputTokens, cacheWrite1hTokens }) => [agentId, calls, outputTokens, cacheWrite1hTokens]);
+    const listed = (rows: unknown[][] | undefined) =>
+      rows
+        ?.map((row) => row.join(" "))
+        .sort()
+        .join("\n");
+    await until(
+      async () => (await tree()).usage !== undefined && listed(await numbers()) === listed(truth),
+      () => truth,
+    );
+    const folder = join(server.env.RETINUE_HOME ?? "", "recordings/claude/otlp");
+    const kept = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
+    expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(requests);
+  });
+
+  it("of others is refused, and said so", async () => {
+    const foreign = { resourceSpans: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] }, scopeSpans: [] }] };
+    expect(await (await post("/v1/traces", JSON.stringify(foreign), JSON_TYPE)).json()).toMatchObject({ partialSuccess: { rejectedSpans: 1 } });
+  });
+
+  it.each([
+    ["no JSON", "{", JSON_TYPE, 400],
+    ["no protobuf", "{}", { "Content-Type": "application/x-protobuf" }, 400],
+    ["packed by other rules", "{}", { ...JSON_TYPE, "Content-Encoding": "gzip" }, 400],
+    ["sent by somebody's page", "{}", { ...JSON_TYPE, Origin: "http://evil.example" }, 403],
+    ["empty protobuf", "", { "Content-Type": "application/x-protobuf" }, 200],
+  ])("that is %s gets an answer", async (_, body, headers, status) => {
+    const answer = await post("/v1/logs", body, headers);
+    expect(answer.status).toBe(status);
+  });
+});

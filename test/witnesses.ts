@@ -1,0 +1,34 @@
+/** Recordings of live sources beside the recorded homes, and whom each of them names. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { caseNames, FIXTURES, filesBelow, type RecordedHome, type RecordedThread, recordedHome } from "./fixtures.ts";
+
+export interface Witnessed extends RecordedHome {
+  readonly provider: string;
+  readonly recordings: string;
+  /** `run`, `hooks`, `otlp`. */
+  readonly kinds: readonly string[];
+  /** Agents of the truth whom the witness names, by the id of the product; with their parents, where the witness knows these as well. */
+  named(kind: string, thread: RecordedThread): readonly { readonly agentId: string; readonly parentAgentId?: string | null }[];
+}
+
+export function witnessedHomes(provider: string): Witnessed[] {
+  return caseNames(provider).flatMap((name) => {
+    const recordings = join(FIXTURES, provider, name, "recordings");
+    if (!existsSync(recordings)) return [];
+    const kinds = readdirSync(join(recordings, provider)).sort();
+    return [{ ...recordedHome(provider, name), provider, recordings, kinds, named: (kind, thread) => namedIn(join(recordings, provider, kind), thread) }];
+  });
+}
+
+/** Whoever's id stands anywhere in what was recorded. Each of these is an agent and no mere word: ids are long. */
+function namedIn(folder: string, { agents }: RecordedThread) {
+  const text = filesBelow(folder)
+    .map((path) => readFileSync(join(folder, path), "utf8"))
+    .join("\n");
+  const isNamed = (id: string | null) => id !== null && text.includes(id);
+  return agents.flatMap(({ agentId, parentAgentId, agentIdNative }) => {
+    if (agentId === null || agentIdNative === false || !isNamed(agentId)) return [];
+    return [parentAgentId === null || isNamed(parentAgentId) ? { agentId, parentAgentId } : { agentId }];
+  });
+}

@@ -1,0 +1,82 @@
+import type { Progress, Stage } from "../../../src/core/card.ts";
+
+export type { Progress, Stage } from "../../../src/core/card.ts";
+export { STAGES } from "../../../src/core/card.ts";
+
+/** `GET /api/cards` */
+export interface Card {
+  readonly id: string;
+  readonly title: string;
+  readonly stage: Stage;
+  readonly waiting: readonly { readonly uri: string; readonly agent: string; readonly for: string; readonly says: string; readonly since: string | null }[];
+  readonly progress: Progress | null;
+  readonly threads: readonly string[];
+  readonly inferred: readonly string[];
+  readonly agents: { readonly total: number; readonly running: number };
+  readonly createdAt: string;
+  readonly lastActivityAt: string | null;
+}
+
+/** `GET /api/relays` */
+export interface RelayList {
+  readonly items: readonly Relay[];
+  readonly providers: readonly { readonly name: string; readonly product: string; readonly address: string; readonly secret: string }[];
+}
+
+export interface Relay {
+  readonly id: string;
+  readonly provider: string;
+  readonly url: string;
+  readonly state: "connecting" | "following" | "waiting" | "refused" | "stopped";
+  readonly since: string;
+  readonly error: string | null;
+  readonly frames: number;
+  readonly sessions: number;
+  readonly lastFrameAt: string | null;
+}
+
+export const STAGE_WORDS: Readonly<Record<Stage, string>> = { queued: "Queued", working: "Working", done: "Done", failed: "Failed" };
+
+/** Those who wait for a person first, then the newest. */
+export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
+  const when = ({ lastActivityAt, createdAt }: Card) => lastActivityAt ?? createdAt;
+  return [...cards]
+    .filter((card) => card.stage === stage)
+    .sort((a, b) => b.waiting.length - a.waiting.length || (when(a) < when(b) ? 1 : when(a) > when(b) ? -1 : a.id < b.id ? -1 : 1));
+}
+
+/** A stage follows from what threads do; a person can only have a card begin anew. */
+export const mayMove = ({ stage }: Card, to: Stage) => to === "queued" && (stage === "done" || stage === "failed");
+
+export interface Notice {
+  readonly card: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** What a person who looks elsewhere wants to hear of: that somebody has begun to wait for them, or that a card has ended. */
+export function noticesOf(before: Card | undefined, now: Card): Notice[] {
+  if (before === undefined) return [];
+  // What exactly it waits for may be known a moment later than that it does.
+  const waited = new Set(before.waiting.map(({ uri, for: what }) => `${uri} ${what}`));
+  const notices = now.waiting
+    .filter(({ uri, for: what }) => !waited.has(`${uri} ${what}`))
+    .map(({ agent, for: what, says }) => ({ card: now.id, title: now.title, text: `${agent} waits for ${article(what)}: ${says}` }));
+  const hasEnded = now.stage !== before.stage && (now.stage === "done" || now.stage === "failed");
+  return hasEnded ? [...notices, { card: now.id, title: now.title, text: now.stage === "done" ? "is done" : "has failed" }] : notices;
+}
+
+export const article = (word: string) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
+
+/** Another card in the same stage, or the one as high in a stage beside it that has any. */
+export function neighbour(columns: readonly (readonly string[])[], id: string | null, step: { readonly x: number; readonly y: number }): string | null {
+  const at = columns.findIndex((column) => id !== null && column.includes(id));
+  if (at < 0) return columns.find((column) => column.length > 0)?.[0] ?? null;
+  const row = columns[at]?.indexOf(id ?? "") ?? 0;
+  if (step.y !== 0) return columns[at]?.[Math.max(0, Math.min((columns[at]?.length ?? 1) - 1, row + step.y))] ?? null;
+  for (let x = at + step.x; x >= 0 && x < columns.length; x += step.x) {
+    const column = columns[x] ?? [];
+    if (column.length > 0) return column[Math.min(row, column.length - 1)] ?? null;
+  }
+  return id;
+}

@@ -1,0 +1,273 @@
+import "../styles/board.css";
+import { createEffect, createMemo, createSignal, For, lazy, Match, Show, Switch } from "solid-js";
+import { article, type Card, inStage, mayMove, neighbour, STAGE_WORDS, STAGES, type Stage } from "../data/board.ts";
+import { ago, clock, plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { useCards } from "../state/board.ts";
+import { now, useClock } from "../state/clock.ts";
+import { useKeys } from "../state/keys.ts";
+import { isNotifying, notify } from "../state/notify.ts";
+import { api, productOf } from "../state/server.ts";
+import { tell } from "../state/toast.ts";
+import { Failure } from "../view/failure.tsx";
+import { Menu } from "../view/menu.tsx";
+
+const CardDialog = lazy(() => import("../view/card-dialog.tsx"));
+const RelayDialog = lazy(() => import("../view/relay-dialog.tsx"));
+
+/** Has a card that has ended begin anew. */
+export async function queueAgain(card: Card): Promise<void> {
+  try {
+    await api.saveCard(card.id, { stage: "queued" });
+  } catch (error) {
+    tell((error as Error).message, { isError: true });
+  }
+}
+
+/** Removes a card; its threads stay, so that it can be made again. */
+export async function removeCard(card: Card): Promise<void> {
+  try {
+    await api.removeCard(card.id);
+    const again = () => void api.saveCard(null, { title: card.title, threads: card.threads }).catch((error: Error) => tell(error.message, { isError: true }));
+    tell(`Removed ${oneLine(card.title, 60)}. Its threads stay.`, { action: { label: "Undo", run: again } });
+  } catch (error) {
+    tell((error as Error).message, { isError: true });
+  }
+}
+
+/** Units of work by how far they are. */
+export default function Board() {
+  useClock();
+  document.title = "Board · retinue";
+  const board = useCards();
+  const [editing, setEditing] = createSignal<Card | "new" | null>(null);
+  const [isFollowing, setFollowing] = createSignal(false);
+  const [dragged, setDragged] = createSignal<string | null>(null);
+  const columns = createMemo(() => STAGES.map((stage) => ({ stage, cards: inStage(board.cards().values(), stage) })));
+  const [selected, setSelected] = createSignal<string | null>(null);
+  const card = () => board.cards().get(selected() ?? "");
+  const to = (x: number, y: number) => () => {
+    const ids = columns().map(({ cards }) => cards.map(({ id }) => id));
+    const next = neighbour(ids, selected(), { x, y });
+    setSelected(next);
+    document.querySelector<HTMLElement>(`[data-card="${next}"] a`)?.focus();
+  };
+  const [menuAt, setMenuAt] = createSignal<{ card: Card; near: Element } | null>(null);
+  useKeys({
+    j: to(0, 1),
+    k: to(0, -1),
+    ArrowDown: to(0, 1),
+    ArrowUp: to(0, -1),
+    ArrowLeft: to(-1, 0),
+    ArrowRight: to(1, 0),
+    n: () => setEditing("new"),
+    q: () => {
+      const chosen = card();
+      if (chosen !== undefined && mayMove(chosen, "queued")) void queueAgain(chosen);
+    },
+    m: () => {
+      const [chosen, near] = [card(), document.querySelector(`[data-card="${selected()}"]`)];
+      if (chosen !== undefined && near !== null) setMenuAt({ card: chosen, near });
+    },
+  });
+  const menuItems = (of: Card) => [
+    ...(mayMove(of, "queued") ? [{ label: "Queue again", key: "q", run: () => void queueAgain(of) }] : []),
+    { label: "Title and threads …", run: () => setEditing(of) },
+    { label: "Remove", run: () => void removeCard(of) },
+  ];
+  return (
+    <div class="page board">
+      <div class="page-head">
+        <h1>Board</h1>
+        <div class="filters">
+          <button type="button" onClick={() => setEditing("new")}>
+            New card <kbd>n</kbd>
+          </button>
+          <button type="button" onClick={() => setFollowing(true)}>
+            Follow a server …
+          </button>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isNotifying()}
+              onChange={(event) => void notify(event.currentTarget.checked).then(() => (event.currentTarget.checked = isNotifying()))}
+            />
+            Notify me
+          </label>
+        </div>
+      </div>
+      <Switch>
+        <Match when={board.error()}>{(error) => <Failure error={error()} onRetry={board.retry} />}</Match>
+        <Match when={board.loaded() && board.cards().size === 0}>
+          <div class="nothing">
+            <p class="big">No cards yet.</p>
+            <p class="muted">
+              A card is a unit of work with one or more threads of any product. Its stage follows from what these do, and it waits for the agents below them.
+            </p>
+            <p class="actions">
+              <button type="button" onClick={() => setEditing("new")}>
+                Make the first one
+              </button>
+            </p>
+            <p class="muted">
+              With <code>cards.from_threads: true</code> in the settings, every new thread gets a card by itself.
+            </p>
+          </div>
+        </Match>
+        <Match when={board.loaded()}>
+          <div class="columns">
+            <For each={columns()}>
+              {(column) => (
+                <Column
+                  stage={column.stage}
+                  cards={column.cards}
+                  selected={selected()}
+                  dragged={board.cards().get(dragged() ?? "")}
+                  onSelect={setSelected}
+                  onDrag={setDragged}
+                  onMenu={(of, near) => setMenuAt({ card: of, near })}
+                />
+              )}
+            </For>
+          </div>
+        </Match>
+      </Switch>
+      <Show when={menuAt()} keyed>
+        {(menu) => <Menu near={menu.near} items={menuItems(menu.card)} onClose={() => setMenuAt(null)} />}
+      </Show>
+      <Show when={editing()} keyed>
+        {(what) => <CardDialog card={what === "new" ? null : what} taken={[...board.cards().values()]} onClose={() => setEditing(null)} />}
+      </Show>
+      <Show when={isFollowing()}>
+        <RelayDialog onClose={() => setFollowing(false)} />
+      </Show>
+    </div>
+  );
+}
+
+function Column(props: {
+  stage: Stage;
+  cards: readonly Card[];
+  selected: string | null;
+  dragged: Card | undefined;
+  onSelect: (id: string) => void;
+  onDrag: (id: string | null) => void;
+  onMenu: (card: Card, near: Element) => void;
+}) {
+  const takes = () => props.dragged !== undefined && mayMove(props.dragged, props.stage);
+  const over = (event: DragEvent) => {
+    if (takes()) event.preventDefault();
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    const { dragged } = props;
+    props.onDrag(null);
+    if (dragged !== undefined && mayMove(dragged, props.stage)) void queueAgain(dragged);
+  };
+  return (
+    <section
+      role="group"
+      aria-label={STAGE_WORDS[props.stage]}
+      class="column"
+      classList={{ takes: takes(), refuses: props.dragged !== undefined && !takes() }}
+      data-stage={props.stage}
+      onDragOver={over}
+      onDrop={drop}
+    >
+      <h2>
+        {STAGE_WORDS[props.stage]} <span class="muted">{props.cards.length}</span>
+      </h2>
+      <ul>
+        <For each={props.cards}>
+          {(card) => (
+            <li
+              class="card"
+              classList={{ selected: card.id === props.selected, waits: card.waiting.length > 0 }}
+              data-card={card.id}
+              data-stage={card.stage}
+              draggable={mayMove(card, "queued")}
+              onDragStart={() => props.onDrag(card.id)}
+              onDragEnd={() => props.onDrag(null)}
+              onFocusIn={() => props.onSelect(card.id)}
+            >
+              <CardFace card={card} />
+              <button type="button" class="quiet small" aria-label={`Menu of ${card.title}`} onClick={(event) => props.onMenu(card, event.currentTarget)}>
+                ⋯
+              </button>
+            </li>
+          )}
+        </For>
+      </ul>
+    </section>
+  );
+}
+
+function CardFace(props: { card: Card }) {
+  const providers = () => [...new Set(props.card.threads.map((uri) => uri.slice(0, uri.indexOf("://"))))];
+  return (
+    <>
+      <a class="card-title" href={formatRoute({ page: "card", uri: props.card.id })} dir="auto">
+        {oneLine(props.card.title, 200)}
+      </a>
+      <For each={props.card.waiting}>
+        {(wait) => (
+          <a class="wait" href={formatRoute({ page: "agent", uri: wait.uri })} title={`${wait.says}${wait.since === null ? "" : `, since ${wait.since}`}`}>
+            <b>{oneLine(wait.agent, 40)}</b> waits for {article(wait.for)}
+            <Show when={wait.since}>{(since) => <span> · since {clock(since())}</span>}</Show>
+            <span class="says" dir="auto">
+              {oneLine(wait.says, 120)}
+            </span>
+          </a>
+        )}
+      </For>
+      <Show when={props.card.progress}>{(progress) => <ProgressLine progress={progress()} />}</Show>
+      <p class="meta">
+        <For each={providers()}>{(provider) => <span class="product">{productOf(provider)}</span>}</For>
+        <Show when={props.card.threads.length !== 1}>
+          <span>{plural(props.card.threads.length, "thread")}</span>
+        </Show>
+        <span class="chip" title="Agents in it">
+          {plural(props.card.agents.total, "agent")}
+          {props.card.agents.running > 0 ? `, ${props.card.agents.running} running` : ""}
+        </span>
+        <Show when={props.card.inferred.length > 0}>
+          <span class="badge guess" title="Nobody knows whose they are; this is the only card that is being worked on">
+            {props.card.inferred.length} inferred
+          </span>
+        </Show>
+        <span>{ago(props.card.lastActivityAt ?? props.card.createdAt, now())}</span>
+      </p>
+    </>
+  );
+}
+
+export function ProgressLine(props: { progress: NonNullable<Card["progress"]> }) {
+  const share = () => (props.progress.total === 0 ? 0 : props.progress.done / props.progress.total);
+  return (
+    <div class="progress">
+      <Show when={props.progress.total > 0}>
+        <span
+          class="progress-bar"
+          role="progressbar"
+          aria-label="Steps done"
+          aria-valuenow={props.progress.done}
+          aria-valuemin={0}
+          aria-valuemax={props.progress.total}
+        >
+          <span ref={(element) => createEffect(() => element.style.setProperty("--share", String(share())))} />
+        </span>
+        <span class="number">
+          {props.progress.done}/{props.progress.total}
+        </span>
+      </Show>
+      <Show when={props.progress.current}>
+        {(current) => (
+          <span class="current" dir="auto">
+            {oneLine(current(), 160)}
+          </span>
+        )}
+      </Show>
+    </div>
+  );
+}

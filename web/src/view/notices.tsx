@@ -1,0 +1,19 @@
+import { noticesOf } from "../data/board.ts";
+import { oneLine } from "../data/text.ts";
+import { useCards } from "../state/board.ts";
+import { go } from "../state/navigation.ts";
+
+/** Tells on the desktop when a card waits for a person or has ended. */
+export default function Notices() {
+  useCards((before, now) => {
+    for (const { card, title, text } of noticesOf(before, now)) {
+      const notice = new Notification(oneLine(title, 80), { body: oneLine(text, 200), tag: `retinue ${card}` });
+      notice.onclick = () => {
+        window.focus();
+        go("card", card);
+        notice.close();
+      };
+    }
+  });
+  return null;
+}
