@@ -136,11 +136,11 @@ export class Requests {
     return this.ofThread(threadOf(agent)).find((exchange) => this.agentOf(exchange)?.key === agent);
   }
 
-  agentOf({ thread, speaker, response, tag }: RecordedExchange): LinkedAgent | null {
+  agentOf({ thread, speaker, response }: RecordedExchange): LinkedAgent | null {
     const forest = this.forestOf(thread);
     const owner = response === null ? undefined : forest.ownerOf(response);
     const key = [owner, speaker, thread].find((one) => one !== undefined && forest.agents.has(one));
-    return key === undefined || tag === "other" ? null : agentOf(forest, key);
+    return key === undefined ? null : agentOf(forest, key);
   }
 
   forestOf(thread: AgentKey): Forest {

@@ -17,13 +17,14 @@ export interface Outbound {
   readonly proxyHeaders: readonly string[];
 }
 
-/** How an upstream is reached: directly, or through an HTTP proxy, which is asked for a tunnel where the upstream speaks TLS. */
-export function agentFor(upstream: URL, path: string, via: URL | null): Outbound {
+/** How an upstream is reached: directly, or through an HTTP proxy, which is asked for a tunnel where the upstream speaks TLS. `fresh`: no connection is used again. */
+export function agentFor(upstream: URL, path: string, via: URL | null, fresh: boolean): Outbound {
   const isTls = upstream.protocol === "https:";
-  if (via === null) return { agent: isTls ? direct.tls : direct.plain, path, proxyHeaders: [] };
-  if (!isTls) return { agent: direct.plain, path: `${upstream.origin}${path}`, proxyHeaders: credentials(via) };
-  const tunnel = tunnels.get(via.href) ?? new TunnelAgent(via);
-  tunnels.set(via.href, tunnel);
+  const { plain, tls } = fresh ? { plain: new PlainAgent(), tls: new TlsAgent() } : direct;
+  if (via === null) return { agent: isTls ? tls : plain, path, proxyHeaders: [] };
+  if (!isTls) return { agent: plain, path: `${upstream.origin}${path}`, proxyHeaders: credentials(via) };
+  const tunnel = (fresh ? undefined : tunnels.get(via.href)) ?? new TunnelAgent(via);
+  if (!fresh) tunnels.set(via.href, tunnel);
   return { agent: tunnel, path, proxyHeaders: [] };
 }
 

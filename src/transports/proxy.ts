@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, request as requestPlain, type Server, type ServerResponse } from "node:http";
+import { type ClientRequest, createServer, type IncomingMessage, request as requestPlain, type Server, type ServerResponse } from "node:http";
 import { request as requestTls } from "node:https";
 import type { AddressInfo } from "node:net";
 import { agentFor } from "./outbound.ts";
@@ -112,33 +112,46 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     refuse(incoming, outgoing, refusal, witness);
     return;
   }
-  const up = ask(incoming, upstream, options);
   let ending: Ending | null = null;
   const end = (how: Ending) => {
     ending ??= how;
   };
-
+  const sent = new Sent();
+  let up = ask(incoming, upstream, options, false);
+  const listen = (asking: ClientRequest) => {
+    asking.on("drain", () => incoming.resume());
+    asking.on("continue", () => outgoing.writeContinue());
+    asking.setTimeout(options.silenceMs, () => {
+      end({ how: "timed-out", error: `the upstream was silent for ${options.silenceMs} ms` });
+      asking.destroy(new Error("silent for too long"));
+    });
+    asking.on("response", (response) => {
+      sent.forget();
+      relay(response, outgoing, witness, end);
+    });
+    asking.on("error", (error: NodeJS.ErrnoException) => {
+      if (asking.reusedSocket && ending === null && !outgoing.destroyed && LOST_CONNECTION.has(error.code ?? "") && sent.isKnown) {
+        up = ask(incoming, upstream, options, true);
+        listen(up);
+        sent.again(up);
+        incoming.resume();
+        return;
+      }
+      end({ how: "failed", error: error.message });
+      if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
+      else if (ending?.how === "timed-out") answer(outgoing, 504, options.failure(504, `${upstream.host} did not answer in time`));
+      else answer(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
+    });
+  };
+  listen(up);
   incoming.on("data", (chunk: Buffer) => {
+    sent.keep(chunk);
     if (!up.write(chunk)) incoming.pause();
     witness.asked(chunk);
   });
-  up.on("drain", () => incoming.resume());
   incoming.on("end", () => {
-    if (incoming.rawTrailers.length > 0) up.addTrailers(pairs(incoming.rawTrailers));
-    up.end();
+    sent.end(pairs(incoming.rawTrailers), up);
     witness.askedAll();
-  });
-  up.on("continue", () => outgoing.writeContinue());
-  up.setTimeout(options.silenceMs, () => {
-    end({ how: "timed-out", error: `the upstream was silent for ${options.silenceMs} ms` });
-    up.destroy(new Error("silent for too long"));
-  });
-  up.on("response", (response) => relay(response, outgoing, witness, end));
-  up.on("error", (error: Error) => {
-    end({ how: "failed", error: error.message });
-    if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
-    else if (ending?.how === "timed-out") answer(outgoing, 504, options.failure(504, `${upstream.host} did not answer in time`));
-    else answer(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
   });
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) {
@@ -151,10 +164,49 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
   incoming.on("error", () => {});
 }
 
-function ask(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions) {
+/** How it shows that an upstream closed an idle connection at the very moment we used it again: it never saw the request. */
+const LOST_CONNECTION = new Set(["ECONNRESET", "EPIPE"]);
+const MAX_SENT = 48 << 20;
+
+/** What was sent so far, until the answer begins: it may have to be sent again. */
+class Sent {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #trailers: [string, string][] | null = null;
+  isKnown = true;
+
+  keep(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > MAX_SENT) this.forget();
+    if (this.isKnown) this.#chunks.push(chunk);
+  }
+
+  end(trailers: [string, string][], up: ClientRequest): void {
+    this.#trailers = trailers;
+    finish(up, trailers);
+  }
+
+  again(up: ClientRequest): void {
+    for (const chunk of this.#chunks) up.write(chunk);
+    if (this.#trailers !== null) finish(up, this.#trailers);
+  }
+
+  forget(): void {
+    this.isKnown = false;
+    this.#chunks = [];
+  }
+}
+
+function finish(up: ClientRequest, trailers: [string, string][]): void {
+  if (trailers.length > 0) up.addTrailers(trailers);
+  up.end();
+}
+
+/** `fresh`: over a connection that nobody used before. */
+function ask(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions, fresh: boolean): ClientRequest {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   const path = upstream.pathname.replace(/\/$/, "") + url;
-  const { agent, path: target, proxyHeaders } = agentFor(upstream, path, via);
+  const { agent, path: target, proxyHeaders } = agentFor(upstream, path, via, fresh);
   const to = via !== null && upstream.protocol === "http:" ? via : upstream;
   const request = upstream.protocol === "https:" ? requestTls : requestPlain;
   return request({

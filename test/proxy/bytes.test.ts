@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestOptions, request } from "node:http";
 import { type AddressInfo, connect, createServer as createSocketServer } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../server.ts";
@@ -141,12 +142,17 @@ it("gives up the upstream when the client is gone", async () => {
 });
 
 it("holds the upstream back when the client does not read", async () => {
-  const chunk = Buffer.alloc(1 << 20);
-  let isHeld = false;
+  const [chunk, all] = [Buffer.alloc(1 << 20), 512 << 20];
+  let [sent, waits] = [0, false];
   const { proxied } = await between(({ outgoing }) => {
     outgoing.writeHead(200);
     const more = () => {
-      for (let i = 0; i < 256; i += 1) if (!outgoing.write(chunk)) isHeld = true;
+      while (sent < all) {
+        sent += chunk.length;
+        waits = !outgoing.write(chunk);
+        if (waits) return outgoing.once("drain", more);
+      }
+      return outgoing.end();
     };
     more();
   });
@@ -154,10 +160,10 @@ it("holds the upstream back when the client does not read", async () => {
   asking.on("error", () => {});
   const response = new Promise<IncomingMessage>((resolve) => asking.on("response", resolve));
   asking.end("{}");
-  const held = await response;
-  held.pause();
-  await until(() => isHeld);
-  expect(held.readableLength).toBeLessThan(64 << 20);
+  (await response).pause();
+  // Once everything on the way is full, nothing more is sent: whoever does not hold back has all of it by then.
+  for (let before = -1; before !== sent || !waits; await wait(300)) before = sent;
+  expect(sent).toBeLessThan(all / 2);
   asking.destroy();
 });
 
@@ -174,6 +180,27 @@ it("says in the API's words that the upstream cannot be reached, or is silent fo
   const { proxied } = await between(() => {}, { silenceMs: 50 });
   const silent = await ask(`${proxied.url}/v1/messages`, POST, ["{}"]);
   expect([silent.status, JSON.parse(silent.body.toString()).error.type]).toEqual([504, "timeout_error"]);
+});
+
+it("asks once more where the upstream closes an idle connection at the moment it is used again", async () => {
+  let requests = 0;
+  const upstream = createSocketServer((socket) => {
+    let isUsed = false;
+    socket.on("data", () => {
+      requests += 1;
+      if (isUsed) socket.resetAndDestroy();
+      else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
+      isUsed = true;
+    });
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void upstream.close());
+  const proxied = await startProxied(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`);
+  onTestFinished(() => proxied.dispose());
+  const headers = { "content-length": 2 };
+  for (const _ of [1, 2, 3]) expect((await ask(`${proxied.url}/v1/messages`, { ...POST, headers }, ["{}"])).body.toString()).toBe("fine");
+  expect(requests).toBeGreaterThan(3);
 });
 
 it("leads nowhere but to its upstream", async () => {

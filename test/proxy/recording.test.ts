@@ -128,7 +128,7 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
   });
   for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"]) await ask(proxied, body(text)).done;
   const { abort, done } = ask(proxied, body("give up"));
-  await until(() => recorded(proxied).split('"opened"').length >= 6);
+  await until(() => recorded(proxied).split('"is":"opened"').length >= 6);
   abort();
   await done;
   await proxied.stop();
@@ -140,6 +140,20 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
     ["completed", null],
     ["shutdown", null],
   ]);
+});
+
+it("lists what asks no model anything, and takes none of it for work", async () => {
+  const proxied = await started(({ outgoing }) => outgoing.end(JSON.stringify({ input_tokens: 7 })));
+  await ask(proxied, body("How much is this?"), NAMED, "/v1/messages/count_tokens").done;
+  await ask(proxied, "", NAMED, "/v1/files").done;
+  await ask(proxied, "junk {", {}, "/v1/anything").done;
+  await proxied.stop();
+  expect((await requestsIn(proxied)).map(({ tag, status, usage }) => [tag, status, usage])).toEqual([
+    ["count", "completed", null],
+    ["other", "completed", null],
+    ["other", "completed", null],
+  ]);
+  expect((await proxied.read()).forest.agents.size).toBe(0);
 });
 
 it("keeps what took too long", async () => {
@@ -263,7 +277,7 @@ it("as a process: prints its address, is killed at any moment, and shows what it
   const other = { url: await url };
   await ask(other, body("whole")).done;
   const { done } = ask(other, body("half"));
-  await until(() => recorded(proxied).split('"block"').length >= 3);
+  await until(() => recorded(proxied).split('"is":"block"').length >= 3);
   child.kill("SIGKILL");
   await done;
   await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(null)));

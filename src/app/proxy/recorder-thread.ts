@@ -21,9 +21,10 @@ const recording = new TrafficRecording({
   },
 });
 
-parentPort?.on("message", (told: readonly Told[] | null) => {
-  if (told === null) {
+parentPort?.on("message", (told: readonly Told[] | "reopen" | "close") => {
+  if (typeof told === "string") {
     recording.close();
+    if (told === "reopen") return;
     tell({ is: "closed" });
     parentPort?.close();
     return;

@@ -64,7 +64,9 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     if (error.code !== "EADDRINUSE") throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
     throw new Failure("failed", `port ${run.port} is taken`, ["next: retinue proxy --port 0, for any that is free"], error);
   });
-  const timer = setInterval(tidy, TIDY_MS);
+  const timer = setInterval(() => {
+    if (tidy().removedFiles > 0) witness.reopen();
+  }, TIDY_MS);
   timer.unref();
   return {
     url: proxy.url,

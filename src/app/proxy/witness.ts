@@ -58,6 +58,11 @@ export class Witness {
     };
   }
 
+  /** Files may have been thrown away: what comes is written into new ones. */
+  reopen(): void {
+    this.#thread?.postMessage("reopen");
+  }
+
   /** Everything told so far is written down when it resolves. */
   close(): Promise<void> {
     this.#flush();
@@ -66,7 +71,7 @@ export class Witness {
     return new Promise((resolve) => {
       this.#onClosed = resolve;
       thread.ref();
-      thread.postMessage(null);
+      thread.postMessage("close");
     });
   }
 

@@ -104,12 +104,24 @@ export class Callers {
     return scope;
   }
 
+  /** Null for what is no part of a conversation. */
   identify(asked: AskedRow, at: number): Who | null {
+    if (asked.api !== "messages" && asked.api !== "responses") return null;
+    const found = this.#callerOf(asked);
+    return found === null ? this.#nameless(asked, at) : this.#named(found.name, found.dialect, found.caller, asked);
+  }
+
+  /** Whose a request is that asks no model anything, where it says so. */
+  callerOf(asked: AskedRow): Caller | null {
+    return this.#callerOf(asked)?.caller ?? null;
+  }
+
+  #callerOf(asked: AskedRow): { readonly name: string; readonly dialect: Dialect; readonly caller: Caller } | null {
     for (const [name, dialect] of this.#dialects) {
       const caller = dialect.identify(asked);
-      if (caller !== null) return this.#named(name, dialect, caller, asked);
+      if (caller !== null) return { name, dialect, caller };
     }
-    return asked.api === "messages" || asked.api === "responses" ? this.#nameless(asked, at) : null;
+    return null;
   }
 
   #named(name: string, dialect: Dialect, caller: Caller, asked: AskedRow): Who {
@@ -229,8 +241,7 @@ export class Callers {
   }
 }
 
-function tagOf({ api, tail }: AskedRow): RequestTag | null {
-  if (api === "count" || api === "other") return api;
+function tagOf({ tail }: AskedRow): RequestTag | null {
   const last = tail.at(-1)?.texts.at(-1) ?? "";
   return /^(Your task is to create a detailed summary of|You are performing a CONTEXT CHECKPOINT COMPACTION)/.test(last.trimStart()) ? "compaction" : null;
 }

@@ -33,7 +33,7 @@ interface Memory {
 }
 
 /** So many ends of conversations are remembered: nobody goes on from an older one. */
-const MAX_ENDS = 4_000;
+const MAX_ENDS = 1_000;
 const MAX_SUMMARIES = 20;
 /** Shorter ones are no summaries, and fit anything. */
 const MIN_SUMMARY = 100;

@@ -114,7 +114,8 @@ export class Traffic implements Parser {
 
   #asked(row: AskedRow, at: number, line: number): Findings {
     const who = this.#callers.identify(row, at);
-    const speaker = who === null ? NOBODY : (who.agent ?? who.caller.thread);
+    const caller = who?.caller ?? this.#callers.callerOf(row);
+    const speaker = who?.agent ?? caller?.agent ?? caller?.thread ?? NOBODY;
     const open: Open = {
       who,
       at,
@@ -126,7 +127,7 @@ export class Traffic implements Parser {
       answer: null,
       model: row.model,
       blocks: [],
-      exchange: exchangeOf(row, who, speaker, at),
+      exchange: exchangeOf(row, who, { speaker, thread: caller?.thread ?? NOBODY }, at),
     };
     this.#open.set(row.request, open);
     this.#last = { line, row, at, of: open };
@@ -188,11 +189,12 @@ export class Traffic implements Parser {
     for (const { results } of tail)
       for (const { id, text } of results) {
         const prompt = this.#prompts.get(`${caller.thread} ${id}`);
-        if (prompt === undefined) continue;
+        const agent = prompt === undefined ? null : this.#callers.dialect(dialect).namedIn(text, caller.thread);
+        // A forked agent is given a result of its own for the call that made it.
+        if (prompt === undefined || agent === null) continue;
         this.#prompts.delete(`${caller.thread} ${id}`);
-        const agent = this.#callers.dialect(dialect).namedIn(text, caller.thread);
-        const alias = agent === null ? null : this.#callers.resultNames(caller.thread, prompt, agent, text);
-        if (agent !== null && alias !== null) out.add({ type: "agent-aliased", alias, agent });
+        const alias = this.#callers.resultNames(caller.thread, prompt, agent, text);
+        if (alias !== null) out.add({ type: "agent-aliased", alias, agent });
       }
   }
 
@@ -324,13 +326,13 @@ function standAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[
   return waits || stop === null ? "open" : "answered";
 }
 
-function exchangeOf(row: AskedRow, who: Who | null, speaker: AgentKey, at: number): Exchange {
+function exchangeOf(row: AskedRow, who: Who | null, { speaker, thread }: Pick<Exchange, "speaker" | "thread">, at: number): Exchange {
   const { request: id, api, method, path, upstream, model, process, chain } = row;
   return {
     id,
     at,
     speaker,
-    thread: who?.caller.thread ?? NOBODY,
+    thread,
     response: null,
     api,
     tag: who === null ? (api === "count" ? "count" : "other") : who.tag,
