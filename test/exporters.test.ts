@@ -1,5 +1,4 @@
 import { describe } from "vitest";
-import { PROVIDER_NAMES } from "../src/app/machine.ts";
 import type { Story } from "../src/core/story.ts";
 import { type ExportedAgent, jsonTree } from "../src/exporters/json/tree.ts";
 import { multipart, postOf } from "../src/exporters/langsmith/multipart.ts";
@@ -10,7 +9,7 @@ import { otlpSpans } from "../src/exporters/otlp/spans.ts";
 import { perfettoTrace } from "../src/exporters/perfetto/trace.ts";
 import { tracesOf } from "../src/exporters/trace/spans.ts";
 import { type ExporterContract, exporterContract, type ReadBack } from "./contract/exporter.ts";
-import { isRecorded } from "./fixtures.ts";
+import { RECORDED } from "./fixtures.ts";
 import { brokenRules } from "./langsmith-rules.ts";
 import { operationsIn } from "./langsmith-server.ts";
 import { readRequest } from "./otlp-schema.ts";
@@ -118,5 +117,5 @@ const json: ExporterContract = {
 };
 
 describe.each(Object.entries({ langsmith, "otlp as JSON": otlpJson, "otlp as protobuf": otlpBinary, perfetto, json }))("%s", (_, contract) => {
-  for (const provider of PROVIDER_NAMES.filter(isRecorded)) exporterContract(provider, contract);
+  for (const { name } of RECORDED) exporterContract(name, contract);
 });

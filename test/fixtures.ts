@@ -40,9 +40,6 @@ export interface RecordedHome {
   readonly threads: readonly RecordedThread[];
 }
 
-/** Some sources are no products, and left no home behind. */
-export const isRecorded = (provider: string) => existsSync(join(FIXTURES, provider));
-
 export function caseNames(provider: string): string[] {
   return readdirSync(join(FIXTURES, provider), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
