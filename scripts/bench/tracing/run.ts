@@ -12,15 +12,18 @@ const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");
 const RUNS = 5;
 const operations = Number(process.argv[2] ?? 400);
 const home = mkdtempSync(join(tmpdir(), "retinue-bench-tracing-"));
-process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+process.on("exit", () => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
 
+let data = "";
 const transcript = join(home, ".claude", THREAD_FILE);
 writeTurn();
 const server = await startLangSmith();
+// Hooks last: what they leave behind goes on for a while.
+const delivered = await repeated(deliver);
 const rows = [
   ["`retinue hook`, tracing off", ...times(await repeated(() => hook({})))],
   ["`retinue hook`, tracing on", ...times(await repeated(() => hook(traced())))],
-  [`${operations} operations delivered`, ...times(await repeated(deliver))],
+  [`${operations} operations delivered`, ...times(delivered)],
 ];
 await server.close();
 console.log(`## A turn of ${operations} operations, traced\n\n${markdownTable(["", "middle", "slowest"], rows)}`);
@@ -49,8 +52,8 @@ function traced() {
 async function repeated(work: () => Promise<number | null>): Promise<(number | null)[]> {
   const taken: (number | null)[] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    rmSync(join(home, "data"), { recursive: true, force: true, maxRetries: 5 });
-    const kept = await keep({ RETINUE_HOME: join(home, "data") });
+    data = mkdtempSync(join(home, "data-"));
+    const kept = await keep({ RETINUE_HOME: data });
     kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
     kept.close();
     taken.push(await work());
@@ -81,7 +84,7 @@ async function deliver(): Promise<number | null> {
 /** Seconds; null if it failed. */
 function run(args: readonly string[], more: Record<string, string>, input: string): Promise<number | null> {
   const began = performance.now();
-  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data"), ...more };
+  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data, ...more };
   const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ["pipe", "ignore", "ignore"] });
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
