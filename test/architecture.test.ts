@@ -1,7 +1,7 @@
 /** Who may know whom. A rule that matters is a program: see ARCHITECTURE.md for the reasons. */
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
-import { PROVIDERS } from "../src/providers/index.ts";
+import { PRODUCTS as KNOWN } from "../src/providers/index.ts";
 import { importsOf, isTest, type SourceText, sourceFiles, withoutComments, withoutStrings } from "./source-files.ts";
 
 /** `node` is Node's own modules, `package` anything installed; a folder may always import from itself. */
@@ -17,18 +17,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ["core", "app", "node", "package"],
 };
 
-/** Products there are providers for, or may be one day. A wrapped command that nobody knows is none. */
-const PRODUCTS = new Set([
-  ...PROVIDERS.map((p) => p.name).filter((name) => name !== "run"),
-  "claude",
-  "codex",
-  "opencode",
-  "gemini",
-  "copilot",
-  "kimi",
-  "qwen",
-  "goose",
-]);
+/** Products there are providers for, or may be one day. */
+const PRODUCTS = new Set([...KNOWN.map((p) => p.name), "claude", "codex", "opencode", "gemini", "copilot", "kimi", "qwen", "goose"]);
 
 /** The only files that know several of them. */
 const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts", "src/providers/status-lines.ts"]);

@@ -5,7 +5,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PROVIDERS } from "../src/providers/index.ts";
+import { PRODUCTS } from "../src/providers/index.ts";
 import { retinueJson } from "./cli.ts";
 import { FIXTURES, filesBelow, momentFolders, type RecordedHome, recordedHomes } from "./fixtures.ts";
 import { differences } from "./judge.ts";
@@ -21,7 +21,7 @@ afterAll(() => {
   expect(stamps()).toEqual(before);
 });
 
-describe.each(PROVIDERS.map(({ name }) => name))("recordings of %s", (provider) => {
+describe.each(PRODUCTS.map(({ name }) => name))("recordings of %s", (provider) => {
   const homes = recordedHomes(provider);
 
   it("have a truth for every moment", () => {

@@ -148,17 +148,14 @@ describe("the file is found", () => {
   it("or not, which is no error", async () => {
     expect((await retinue(NESTED, ["ls"], { RETINUE_CONFIG: join(scratch, "none.yaml") })).code).toBe(0);
   });
-  it("and doctor says which, what it sets, and what of that does nothing", async () => {
-    const env = settings("stale_after: 1h\nbudgets:\n  usd: 5\n");
+  it("and doctor says which, and what it sets", async () => {
+    const env = settings("stale_after: 1h\nrelay:\n  single_card_guess: true\n");
     const { stdout } = await retinue(NESTED, ["doctor"], env);
-    expect(stdout).toContain(`Settings\n  ${env.RETINUE_CONFIG}  stale_after\n  without effect in this version: budgets\n`);
+    expect(stdout).toContain(`Settings\n  ${env.RETINUE_CONFIG}  stale_after, relay.single_card_guess\n`);
     expect(((await json(NESTED, ["doctor"], env)) as { settings: unknown }).settings).toEqual({
       path: env.RETINUE_CONFIG,
       exists: true,
-      set: [
-        { key: "stale_after", hasEffect: true },
-        { key: "budgets", hasEffect: false },
-      ],
+      set: ["stale_after", "relay.single_card_guess"],
     });
     expect((await retinue(NESTED, ["doctor"])).stdout).toContain("config.yaml  not there: everything is as it comes");
   });

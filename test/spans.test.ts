@@ -10,7 +10,7 @@ import { treeOf } from "../src/core/record.ts";
 import type { Span } from "../src/core/span.ts";
 import { spansOf } from "../src/core/spans.ts";
 import { totalTokens } from "../src/core/usage.ts";
-import { PROVIDERS } from "../src/providers/index.ts";
+import { PRODUCTS } from "../src/providers/index.ts";
 import { SpanBoard } from "../src/server/span-board.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
 import { homeEnv, recordedHome, recordedHomes } from "./fixtures.ts";
@@ -28,7 +28,7 @@ function* recordsIn(tree: AgentTree): Generator<AgentTree> {
   for (const child of tree.children) yield* recordsIn(child);
 }
 
-describe.each(PROVIDERS.map(({ name }) => name))("spans in recordings of %s", (provider) => {
+describe.each(PRODUCTS.map(({ name }) => name))("spans in recordings of %s", (provider) => {
   it.each(recordedHomes(provider))("$name", async ({ home }) => {
     const library = await libraryOf(home);
     for (const forest of library.forests()) for (const root of forest.roots) checkTree(forest, root);

@@ -33,6 +33,7 @@ const { values: given } = parseArgs({
     runs: { type: "string", default: "3" },
     agents: { type: "string", default: "1000" },
     operations: { type: "string", default: "400" },
+    requests: { type: "string", default: "10000" },
     seed: { type: "string", default: "1" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -40,7 +41,7 @@ const { values: given } = parseArgs({
 });
 if (given.help) {
   console.log(
-    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--operations 400] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --operations about a turn that is traced; --write puts the tables into docs/benchmarks.md",
+    "npm run bench -- [--size 100MB,1GB] [--sessions 1000,10000] [--agents 1000] [--operations 400] [--requests 10000] [--runs 3] [--seed 1] [--write]\n--size none, --sessions none or --agents none leaves those out; --agents is about the dashboard, in a real browser; --operations about a turn that is traced; --requests about the API proxy; --write puts the tables into docs/benchmarks.md",
   );
   process.exit(0);
 }
@@ -79,6 +80,7 @@ for (const options of homes) {
 }
 for (const agents of words(given.agents)) sections.push(sectionBy("dashboard", agents, `the dashboard, with a thread of ${agents} agents`));
 for (const operations of words(given.operations)) sections.push(sectionBy("tracing", operations, `tracing a turn of ${operations} operations`));
+for (const requests of words(given.requests)) sections.push(sectionBy("proxy", requests, `the API proxy, with ${requests} requests`));
 if (given.write) writeFileSync(PAGE, pageOf(sections));
 
 /** What a bench of its own prints. */

@@ -1,4 +1,5 @@
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
+import { hash } from "../core/hash.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
@@ -24,6 +25,7 @@ export class EventReader {
   readonly #told = new Map<string, string>();
   readonly #rows = new Set<string>();
   readonly #tellers = new Map<RecordKey, string>();
+  readonly #ahead = new Map<number, number>();
   readonly #counters = new Map<string, number>();
   readonly #calls = new WeakMap<LinkedAgent, ReadonlyMap<RecordKey, Tokens>>();
 
@@ -42,7 +44,7 @@ export class EventReader {
     const events: Unnumbered[] = [];
     for (const path of this.#localFirst(paths)) {
       for await (const draft of this.#newIn(path))
-        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft)) events.push(this.#spoken(forest, draft));
+        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft)) events.push(this.#spoken(forest, draft));
     }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
@@ -66,6 +68,15 @@ export class EventReader {
     const teller = this.#tellers.get(record) ?? path;
     this.#tellers.set(record, teller);
     return teller === path;
+  }
+
+  /** What a witness and the product's own records both say is told once, by whoever comes first. Which of them is ahead is counted, so that what was said twice is told twice. */
+  #isUntold({ speaker, kind, text, tool, witness }: Placed): boolean {
+    if (kind === "error" || kind === "note" || kind === "compaction") return true;
+    const what = hash(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
+    const [ahead, step] = [this.#ahead.get(what) ?? 0, witness === true ? -1 : 1];
+    this.#ahead.set(what, ahead + step);
+    return ahead * step >= 0;
   }
 
   /** A spawn is told once, a status when it is another one than before. */

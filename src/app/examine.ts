@@ -3,11 +3,11 @@ import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core
 import { type Env, retinueHome } from "./home.ts";
 import { indexPath } from "./index-file.ts";
 import { keptPath, type Library } from "./library.ts";
-import type { SetKey, SettingsFile } from "./settings.ts";
+import type { SettingsFile } from "./settings.ts";
 
 export interface Examination {
   readonly home: string;
-  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly SetKey[] };
+  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly string[] };
   readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
   readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
   readonly roots: readonly {

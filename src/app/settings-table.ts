@@ -27,8 +27,6 @@ export interface Setting<T> {
   readonly shown: string;
   /** What it does. */
   readonly says: string;
-  /** False: it is understood and checked, and nothing in this version asks for it. */
-  readonly hasEffect: boolean;
 }
 
 /** US dollars for a million tokens of each kind. */
@@ -52,18 +50,20 @@ const price: Kind<OwnPrice> = {
 };
 
 export interface MatchWindow {
-  readonly defaultMs: number;
-  readonly projects: ReadonlyMap<string, number>;
-  readonly hosts: ReadonlyMap<string, number>;
+  /** Null: as long as the session lives. */
+  readonly defaultMs: number | null;
+  readonly projects: ReadonlyMap<string, number | null>;
+  readonly hosts: ReadonlyMap<string, number | null>;
 }
 
-const MATCH_WINDOW: MatchWindow = { defaultMs: 24 * 3_600_000, projects: new Map(), hosts: new Map() };
-const windowFields = fields({ default: duration, projects: named("folder", duration), hosts: named("host", duration) });
+const MATCH_WINDOW: MatchWindow = { defaultMs: null, projects: new Map(), hosts: new Map() };
+const window = durationOr("session");
+const windowFields = fields({ default: window, projects: named("folder", window), hosts: named("host", window) });
 const matchWindow: Kind<MatchWindow> = {
-  form: `${duration.form}; or default, projects and hosts below it`,
+  form: `${window.form}; or default, projects and hosts below it`,
   read(entry, key, tell) {
     if (entry.is !== "map") {
-      const defaultMs = duration.read(entry, key, tell);
+      const defaultMs = window.read(entry, key, tell);
       return defaultMs === undefined ? undefined : { ...MATCH_WINDOW, defaultMs };
     }
     const {
@@ -75,71 +75,62 @@ const matchWindow: Kind<MatchWindow> = {
   },
 };
 
-const setting = <T>(kind: Kind<T>, hasEffect: boolean, otherwise: NoInfer<T>, shown: string, says: string): Setting<T> => ({
+const setting = <T>(kind: Kind<T>, otherwise: NoInfer<T>, shown: string, says: string): Setting<T> => ({
   kind,
   otherwise,
   shown,
   says,
-  hasEffect,
 });
-const [EFFECT, NO_EFFECT] = [true, false];
 
 /** Every key there is. A last part in angle brackets stands for names of the user's. */
 export const SETTINGS = {
   "roots.<provider>": setting(
     folders,
-    EFFECT,
     [],
     "where the product itself keeps its records",
     "Folders to look for a product's records in, instead of those that the environment names.",
   ),
   stale_after: setting(
     duration,
-    EFFECT,
     STALE_AFTER_MS,
     durationWords(STALE_AFTER_MS),
     "How long an unfinished agent may be silent before it counts as shutdown, where its process cannot be seen.",
   ),
   "prices.<model>": setting(
     price,
-    EFFECT,
     { input: 0, output: 0, cache_read: 0, cache_write: 0, cache_write_1h: 0 },
     "the public price list",
     "What a model costs, in US dollars for a million tokens: input and output; cache_read and cache_write, else as input; cache_write_1h, else as cache_write.",
   ),
   match_window: setting(
     matchWindow,
-    NO_EFFECT,
     MATCH_WINDOW,
-    durationWords(MATCH_WINDOW.defaultMs),
-    "How long after a call an agent may begin and still be matched to it by its prompt; also by project folder and by upstream host.",
+    "session",
+    "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents (`session`: as long as the session lives); also by project folder and by upstream host.",
   ),
   "relay.single_card_guess": setting(
     flag,
-    EFFECT,
     false,
     "false",
     "Whether sessions of which nobody knows whose they are show, as a guess, in the only card that is being worked on.",
   ),
-  "cards.from_threads": setting(flag, EFFECT, false, "false", "Whether every thread that begins while the server runs gets a card of its own."),
+  "cards.from_threads": setting(flag, false, "false", "Whether every thread that begins while the server runs gets a card of its own."),
   "redaction.level": setting(
     oneOf(...REDACTION_LEVELS),
-    EFFECT,
     DEFAULT_REDACTION.level,
     DEFAULT_REDACTION.level,
     "How much may leave this machine: everything but secrets, the same without what tools returned, or no texts at all.",
   ),
-  "redaction.patterns": setting(patterns, EFFECT, [], "none", "What else is a secret, besides what looks like one anyway."),
-  "redaction.paths": setting(globs, EFFECT, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
+  "redaction.patterns": setting(patterns, [], "none", "What else is a secret, besides what looks like one anyway."),
+  "redaction.paths": setting(globs, [], "none", "Files whose contents are secret, besides those that are anyway, such as .env."),
   budgets: setting(
     fields({ usd: amount, tokens: wholeAmount, agents: wholeAmount }),
-    NO_EFFECT,
     {},
     "none",
-    "What one thread with everything below it may use before it stands out.",
+    "What one session with all its agents may use before the proxy lets nothing more of it through.",
   ),
-  "retention.age": setting(durationOr("forever"), NO_EFFECT, null, "forever", "How long retinue keeps what it recorded itself."),
-  "retention.bytes": setting(sizeOr("unlimited"), NO_EFFECT, null, "unlimited", "How much of what it recorded itself retinue keeps."),
+  "retention.age": setting(durationOr("forever"), null, "forever", "How long retinue keeps what it recorded itself."),
+  "retention.bytes": setting(sizeOr("unlimited"), null, "unlimited", "How much of what it recorded itself retinue keeps."),
 } as const;
 
 export type SettingKey = keyof typeof SETTINGS;

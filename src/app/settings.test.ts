@@ -77,11 +77,8 @@ retention: { age: 30d, bytes: 1.5GB }
     expect(valuesOf("match_window: 5m\n").match_window).toMatchObject({ defaultMs: 300_000 });
     expect(valuesOf("retention: { age: forever, bytes: 4096 }\n")).toMatchObject({ "retention.age": null, "retention.bytes": 4096 });
   });
-  it("are told apart by whether they do anything", () => {
-    expect(read("roots:\n  toy: /a\nbudgets:\n  usd: 1\n").set).toEqual([
-      { key: "roots.toy", hasEffect: true },
-      { key: "budgets", hasEffect: false },
-    ]);
+  it("are told as they stand there", () => {
+    expect(read("roots:\n  toy: /a\nrelay:\n  single_card_guess: true\n").set).toEqual(["roots.toy", "relay.single_card_guess"]);
   });
 });
 

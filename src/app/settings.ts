@@ -14,17 +14,12 @@ export interface SettingsFile {
   readonly exists: boolean;
   readonly values: Settings;
   /** The keys that the file sets, as they stand there. */
-  readonly set: readonly SetKey[];
-}
-
-export interface SetKey {
-  readonly key: string;
-  readonly hasEffect: boolean;
+  readonly set: readonly string[];
 }
 
 /** Of the settings, what records are worked out from; empty where all of it is as it comes. */
 export function basisOf({ values, set }: SettingsFile): string {
-  const isBasis = ({ key }: SetKey) => key === "stale_after" || key.startsWith("prices.");
+  const isBasis = (key: string) => key === "stale_after" || key.startsWith("prices.");
   return set.some(isBasis) ? JSON.stringify([values.stale_after, [...values["prices.<model>"]]]) : "";
 }
 
@@ -65,7 +60,7 @@ function refusal(path: string, faults: readonly Fault[]): Failure {
 
 export interface SettingsRead {
   readonly values: Settings;
-  readonly set: readonly SetKey[];
+  readonly set: readonly string[];
   /** What is wrong, in the order of the file. While there is anything, the values are of no use. */
   readonly faults: readonly Fault[];
 }
@@ -82,7 +77,7 @@ const NAME = /<(\w+)>$/;
 
 class Reading {
   readonly values: Record<string, unknown>;
-  readonly set: SetKey[] = [];
+  readonly set: string[] = [];
   readonly faults: Fault[] = [];
   readonly #home: string;
   readonly #providers: readonly string[];
@@ -127,7 +122,7 @@ class Reading {
 
   #read(key: SettingKey, pair: Pair, path: string, keep: (value: unknown) => void) {
     const value = SETTINGS[key].kind.read(pair.value, path, this.#tell);
-    this.set.push({ key: path, hasEffect: SETTINGS[key].hasEffect });
+    this.set.push(path);
     if (value !== undefined) keep(key === "roots.<provider>" ? (value as readonly string[]).map((folder) => this.#expand(folder)) : value);
   }
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Exchange } from "../core/exchange.ts";
 import type { AgentKey } from "../core/ids.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Stream } from "../core/provider.ts";
@@ -93,13 +94,15 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
   const standing = new Standing(found.path);
   const problems = new ProblemsOfFile(found.path);
   let texts: SaidText[] = [];
+  let exchanges = new Map<string, Exchange>();
   let position: LinePosition = { offset: state.offset, lines: state.lines };
   const hand = () => {
     const tail = packed === undefined ? tailBefore(found.path, position.offset, counts) : "";
     state = { ...state, ...position, parser: parser.save(), tail };
-    writer.add({ before: last, after: state, ...standing.take(), problems: problems.take(), texts });
+    writer.add({ before: last, after: state, ...standing.take(), problems: problems.take(), texts, exchanges: [...exchanges.values()] });
     last = state;
     texts = [];
+    exchanges = new Map();
   };
   let handed = state.offset;
   for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines }, { packed })) {
@@ -110,6 +113,7 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
         const findings = parser.push(line.bytes, line.number);
         standing.add(findings);
         for (const p of findings.problems) problems.tell(p);
+        for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
         if (findings.observations.length > 0)
           for (const draft of parser.events(line.bytes, line.number)) texts.push(...saidIn(draft, { line: line.number, offset: line.offset }));
       } else problems.tell({ code: LINE_PROBLEMS[line.is], where: `${found.path}:${line.number}`, detail: `${line.length} bytes` });

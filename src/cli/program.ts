@@ -19,6 +19,7 @@ import { importTranscript } from "./commands/import.ts";
 import { link, unlink } from "./commands/links.ts";
 import { type LsOptions, ls } from "./commands/ls.ts";
 import type { OutboxOptions } from "./commands/outbox.ts";
+import type { ProxyOptions } from "./commands/proxy.ts";
 import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
 import { type RunOptions, run } from "./commands/run.ts";
 import { search } from "./commands/search.ts";
@@ -144,6 +145,15 @@ export function buildProgram(): Command {
     .option("--url <server>", "where it is; otherwise where such a server is as a rule")
     .addHelpText("after", RELAY_HELP)
     .action((name: string, options: RelayOptions, command: Command) => relay(open(command), name, options));
+  common(program.command("proxy"))
+    .description("an API proxy that records what agents ask and links it to them; prints its address")
+    .option("--port <n>", "listen at this port; 0 for any that is free (default: 4748)")
+    .option("--host <address>", "listen at this address (default: 127.0.0.1)")
+    .option("--upstream <url>", "where requests go, with the path that comes before theirs (default: the API's own address)")
+    .option("--via <url>", "an HTTP proxy on the way there")
+    .option("--timeout <time>", "how long the upstream may be silent", "10m")
+    .option("--redact", "write down only what the settings of redaction let through")
+    .action(async (options: ProxyOptions, command: Command) => (await import("./commands/proxy.ts")).proxy(open(command), options));
   common(program.command("export"))
     .description("a tree for other tools: LangSmith and OpenTelemetry are sent to, the others are written; without secrets")
     .addArgument(new Argument("<format>", "for whom").choices([...SENT_FORMATS, ...FILE_FORMATS]))

@@ -53,6 +53,8 @@ export interface EventDraft {
   readonly tool: { readonly name: string | null; readonly call: CallKey; readonly input: unknown; readonly isError: boolean } | null;
   /** Tells it from others of its record, where a record changes and their number does not say. */
   readonly name?: string;
+  /** Somebody looked on; the product's own records may say the same, and then it is told once. */
+  readonly witness?: true;
   /** Set on every row of a response; the reader shows each response's tokens once. */
   readonly response: RecordKey | null;
   /** When that response was asked for, where the product writes it down. */

@@ -18,6 +18,8 @@ export interface RecordContext {
   readonly order?: number;
   /** It stands in a recording of a live source. */
   readonly live?: true;
+  /** Not from the product's own records. */
+  readonly witness?: true;
 }
 
 /** Collects what a parser reads off one record, and gives each observation the id of its place. */
@@ -64,9 +66,9 @@ export class FindingsOf implements Findings {
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, live } = this.#record;
+    const { speaker, line, order, live, witness } = this.#record;
     const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
-    this.observations.push(live === undefined ? { ...fact, ...seen } : { ...fact, ...seen, live });
+    this.observations.push({ ...fact, ...seen, ...(live === undefined ? {} : { live }), ...(witness === undefined ? {} : { witness }) });
   }
 }
 

@@ -97,7 +97,7 @@ export function gatherAgents(
   };
   const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
   for (const fact of facts) {
-    if (fact.type !== "process-seen" && fact.type !== "file-refused") mention(fact.speaker);
+    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased") mention(fact.speaker);
     switch (fact.type) {
       case "agent-described":
         file(fact.agent, fact);
@@ -138,6 +138,7 @@ export function gatherAgents(
       case "call-aliased":
       case "call-offers":
       case "call-refused":
+      case "agent-aliased":
       case "file-refused":
         break;
       default:
@@ -208,7 +209,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
 }
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
-  const responses = [...Map.groupBy(rows, responseIn(rows))];
+  const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
   return responses.flatMap(([response, list], i) => {
     const [first] = list;
     if (first === undefined) return [];
@@ -231,6 +232,20 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
   const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
   return ({ response }) => answers.get(response) ?? response;
+}
+
+type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+
+/** Of an answer that two witnesses know by different names, the product's own record counts: it is known by what it used. */
+function withoutTwins(responses: readonly Response[]): readonly Response[] {
+  const isNameless = ([, [first]]: Response) => first?.nameless === true;
+  if (!responses.some(isNameless)) return responses;
+  const used = ([, list]: Response) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
+  const counted = Map.groupBy(
+    responses.filter((one) => !isNameless(one)),
+    used,
+  );
+  return responses.filter((one) => !isNameless(one) || counted.get(used(one))?.pop() === undefined);
 }
 
 /**
@@ -269,7 +284,8 @@ function lastAnswer(records: readonly ObservationOf<"record">[]): string | null 
   const texts = new Map(
     records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]),
   );
-  return [...texts.values()].join("\n");
+  // Two witnesses of one response say the same words under different keys.
+  return [...new Set(texts.values())].join("\n");
 }
 
 function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {

@@ -2,6 +2,7 @@ import type { StatusVerdict } from "./agent.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
 import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
+import { byOneName } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -85,7 +86,7 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
  * Every agent that any observation mentions is in it, under its parent or as a root.
  */
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
-  const all = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
   const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
   const gathered = gatherAgents(facts, ownership.ownerOf);

@@ -17,6 +17,8 @@ interface Seen {
   readonly order: number;
   /** Told by a live source: where the product itself wrote the same record down, that one counts. */
   readonly live?: true;
+  /** Said by somebody who looked on. Of a record that the product itself keeps, the product's word on whose it is counts. */
+  readonly witness?: true;
 }
 
 /** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
@@ -38,6 +40,7 @@ export type Fact =
   | CallAliased
   | CallOffers
   | CallRefused
+  | AgentAliased
   | FileRefused
   | ParentNamed
   | Answers
@@ -149,6 +152,8 @@ export interface ModelCalled {
   readonly vendor?: string;
   /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
   readonly costUsd?: number | null;
+  /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
+  readonly nameless?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
@@ -224,6 +229,13 @@ export interface CallRefused {
   readonly call: CallKey;
 }
 
+/** Two names for one agent: a witness that learns its id later called it something else till then. */
+export interface AgentAliased {
+  readonly type: "agent-aliased";
+  readonly alias: AgentKey;
+  readonly agent: AgentKey;
+}
+
 /** The agent's file is not what its place says. What only that place says of the agent does not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
@@ -250,6 +262,8 @@ export interface Answers {
   readonly source: StatedSource;
   /** True: one agent a call, in order of time. False: a name that may come back (a team mate restarted) goes with its newest call. */
   readonly exclusive: boolean;
+  /** How long after the call it may have begun, at most. */
+  readonly withinMs?: number;
   readonly says: string;
 }
 
@@ -366,6 +380,8 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
       return [o.child, o.parent];
     case "process-seen":
       return [o.thread];
+    case "agent-aliased":
+      return [o.alias, o.agent];
     case "answers":
     case "waits":
       return [o.agent];

@@ -20,11 +20,20 @@ export interface Ownership {
 
 export function decideOwnership(observations: readonly Observation[]): Ownership {
   const claims = collectClaims(observations);
+  const overruled = claimsOfWitnesses(observations, claims);
   const shared = new Map([...claims].filter(([, claim]) => claim.holders.size > 1));
   const owners = new Map<RecordKey, AgentKey>();
   if (shared.size > 0) {
-    const winner = decideWinners(observations, claims, shared);
+    const winner = decideWinners(
+      observations.filter((o) => o.witness === undefined),
+      claims,
+      shared,
+    );
     for (const [key, claim] of shared) owners.set(key, winner(key, claim));
+  }
+  for (const key of overruled) {
+    const owner = owners.get(key) ?? claims.get(key)?.holders.values().next().value;
+    if (owner !== undefined) owners.set(key, owner);
   }
   const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
   // The last key is the response's, where there is one: all rows of a response go to one owner, whatever the times of single rows suggest.
@@ -34,18 +43,32 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
 
 function collectClaims(observations: readonly Observation[]): Map<RecordKey, Claim> {
   const claims = new Map<RecordKey, Claim>();
+  for (const o of observations) if (o.witness === undefined) for (const key of o.keys) claim(claims, key, o);
+  return claims;
+}
+
+function claim(claims: Map<RecordKey, Claim>, key: RecordKey, o: Observation) {
+  const known = claims.get(key);
+  const at = o.at ?? Number.POSITIVE_INFINITY;
+  if (known === undefined) claims.set(key, { at, holders: new Set([o.speaker]) });
+  else {
+    known.at = Math.min(known.at, at);
+    known.holders.add(o.speaker);
+  }
+}
+
+/** Adds what only witnesses tell of; says which records they take for somebody's who does not hold them. */
+function claimsOfWitnesses(observations: readonly Observation[], claims: Map<RecordKey, Claim>): ReadonlySet<RecordKey> {
+  const overruled = new Set<RecordKey>();
+  const ofProduct = new Set(claims.keys());
   for (const o of observations) {
+    if (o.witness === undefined) continue;
     for (const key of o.keys) {
-      const claim = claims.get(key);
-      const at = o.at ?? Number.POSITIVE_INFINITY;
-      if (claim === undefined) claims.set(key, { at, holders: new Set([o.speaker]) });
-      else {
-        claim.at = Math.min(claim.at, at);
-        claim.holders.add(o.speaker);
-      }
+      if (!ofProduct.has(key)) claim(claims, key, o);
+      else if (claims.get(key)?.holders.has(o.speaker) === false) overruled.add(key);
     }
   }
-  return claims;
+  return overruled;
 }
 
 function decideWinners(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, shared: ReadonlyMap<RecordKey, Claim>) {

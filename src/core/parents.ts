@@ -252,7 +252,7 @@ class Offers {
     for (let i = this.#free; i < this.calls.length; i += 1) {
       const call = this.calls[i];
       if (call === undefined || !isBefore(call, answer)) return undefined;
-      if (!isTaken(call) && mayBe(call)) return call;
+      if (!isTaken(call) && mayBe(call) && (answer.at ?? 0) - (call.at ?? 0) <= (answer.withinMs ?? Number.POSITIVE_INFINITY)) return call;
     }
     return undefined;
   }

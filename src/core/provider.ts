@@ -1,7 +1,9 @@
 import type { EventDraft } from "./event.ts";
+import type { Exchange } from "./exchange.ts";
 import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
+import type { Dialect } from "./traffic.ts";
 
 /** One product whose records we can read. Pure: it is told what bytes are where and says what they mean. */
 export interface Provider {
@@ -25,6 +27,8 @@ export interface Provider {
   readonly telemetry?: string;
   /** How to follow a server of the product; left out where there is none. */
   readonly relay?: Relay;
+  /** How its requests to an API are to be understood; left out where nobody knows. */
+  readonly wire?: Dialect;
   /** Sub-folders of a root worth walking; everything else there is left alone. The empty name is the root itself. */
   readonly folders: readonly string[];
   /** Files that lie right in a root are looked at too, and a root may itself be a file. */
@@ -274,6 +278,8 @@ export interface Findings {
   readonly problems: readonly Problem[];
   /** For lines that tell how something stands by now: what earlier lines of the file said under these names (`FindingsOf.row`) is taken back. */
   readonly replaces?: readonly string[];
+  /** Requests to an API that something new is known of. */
+  readonly exchanges?: readonly Exchange[];
 }
 
 export const NOTHING: Findings = { observations: [], problems: [] };

@@ -1,5 +1,6 @@
 import type { AgentRecord } from "./agent.ts";
-import type { AgentKey, RecordKey } from "./ids.ts";
+import type { Exchange, ExchangeFilter, RecordedExchange } from "./exchange.ts";
+import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { SpentRow } from "./stats.ts";
@@ -52,6 +53,8 @@ export interface FileBatch {
   readonly texts: readonly SaidText[];
   /** Places that were read before and changed since: what was said there before is taken back. */
   readonly replaces?: readonly string[];
+  /** Requests that something new is known of: each takes the place of what was known of it before. */
+  readonly exchanges?: readonly Exchange[];
 }
 
 /** Something said, to be found by its words. The words themselves stay in the file. */
@@ -180,6 +183,11 @@ export interface Store {
   spent(under: readonly string[], since: string | null): readonly SpentRow[];
   /** Where all these words were said (the last one may be unfinished), best first; copies of one record count once. */
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[];
+  /** Requests to an API, newest first. */
+  exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
+  exchange(id: string, under: readonly string[]): RecordedExchange | null;
+  /** The request in whose answer this call stands. */
+  exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
   /** Small notes to itself: null when there is none. */
   note(name: string): string | null;

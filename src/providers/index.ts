@@ -5,7 +5,11 @@ import { copilot } from "./copilot/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { opencode } from "./opencode/index.ts";
 import { pi } from "./pi/index.ts";
+import { proxyOf } from "./proxy/index.ts";
 import { run } from "./run/index.ts";
 
+/** Those that read a product's own records. */
+export const PRODUCTS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi];
+
 /** The only list of providers. */
-export const PROVIDERS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi, run];
+export const PROVIDERS: readonly Provider[] = [...PRODUCTS, run, proxyOf(PRODUCTS)];

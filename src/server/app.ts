@@ -10,6 +10,7 @@ import { cardRoutes } from "./routes/cards.ts";
 import { liveRoutes } from "./routes/live.ts";
 import { machineRoutes } from "./routes/machine.ts";
 import { relayRoutes } from "./routes/relays.ts";
+import { requestRoutes } from "./routes/requests.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
 
 /** Nobody has more to say to us than two URIs. */
@@ -24,6 +25,7 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));
   app.route("/api", agentRoutes(context));
   app.route("/api", machineRoutes(context));
+  app.route("/api", requestRoutes(context));
   app.route("/api", liveRoutes(context));
   app.route("/api", cardRoutes(context));
   app.route("/api", relayRoutes(context));

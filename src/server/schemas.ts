@@ -6,8 +6,8 @@ import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
 import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
 import { GROUPS } from "../core/stats.ts";
 
-const text = v.nullable(v.string());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const text = v.nullable(v.string());
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const time = v.nullable(v.pipe(v.string(), v.isoTimestamp()));
 const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
@@ -220,7 +220,7 @@ export const Health = v.object({
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
 export const Doctor = v.object({
   home: v.string(),
-  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.object({ key: v.string(), hasEffect: v.boolean() })) }),
+  settings: v.object({ path: v.string(), exists: v.boolean(), set: v.array(v.string()) }),
   kept: v.object({ path: v.string(), exists: v.boolean(), links: count }),
   index: v.object({ path: v.string(), bytes: count, files: count }),
   roots: v.array(
@@ -272,7 +272,7 @@ export const Failed = v.pipe(
 
 export const wholeNumber = (min: number, max: number) =>
   v.pipe(v.string(), v.regex(/^-?\d{1,9}$/), v.transform(Number), v.integer(), v.minValue(min), v.maxValue(max));
-const flag = v.pipe(
+export const flag = v.pipe(
   v.picklist(["true", "false", "1", "0", ""]),
   v.transform((word) => word !== "false" && word !== "0"),
 );

@@ -1,5 +1,6 @@
+import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/exchange.ts";
 import { placeName } from "../core/findings.ts";
-import { type AgentKey, placeOf, threadOf } from "../core/ids.ts";
+import { type AgentKey, type CallKey, placeOf, threadOf } from "../core/ids.ts";
 import { crossKeys, type Observation, threadsIn } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
 import type { SpentRow } from "../core/stats.ts";
@@ -26,6 +27,7 @@ interface FileFacts {
   observations: Observation[];
   problems: Problem[];
   texts: SaidText[];
+  exchanges: ReadonlyMap<string, Exchange>;
 }
 
 interface ThreadRow {
@@ -92,6 +94,7 @@ export class MemoryStore implements Store {
         state: batch.after,
         observations: [...kept, ...batch.observations],
         problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
+        exchanges: new Map([...(goesOn ? known.exchanges : []), ...(batch.exchanges ?? []).map((e) => [e.id, e] as const)]),
         texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...batch.texts],
       });
       for (const thread of touched) this.#thread(thread).version += 1;
@@ -217,6 +220,27 @@ export class MemoryStore implements Store {
       .map(({ speaker, path, place, at }) => ({ speaker, path, place, at }));
   }
 
+  exchanges({ under, thread, speakers, limit, after }: ExchangeFilter): readonly RecordedExchange[] {
+    return this.#exchangesIn(under)
+      .filter((e) => (thread === undefined || e.thread === thread) && (speakers === undefined || speakers.includes(e.speaker)))
+      .sort(latestFirst)
+      .filter((e) => after === undefined || latestFirst(after, e) < 0)
+      .slice(0, limit);
+  }
+
+  exchange(id: string, under: readonly string[]): RecordedExchange | null {
+    return this.#exchangesIn(under).find((e) => e.id === id) ?? null;
+  }
+
+  exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null {
+    return this.#exchangesIn(under).find((e) => e.invocations.some((i) => i.call === call)) ?? null;
+  }
+
+  #exchangesIn(under: readonly string[]): RecordedExchange[] {
+    const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
+    return files.flatMap((f) => [...f.exchanges.values()].map((e) => ({ ...e, file: f.state.path })));
+  }
+
   problems(examples: number): readonly ProblemCount[] {
     const all = [...[...this.#files.values()].flatMap((f) => f.problems), ...[...this.#threads.values()].flatMap((t) => t.problems)];
     const byCode = [...Map.groupBy(all, (p) => p.code)].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -236,4 +260,8 @@ export class MemoryStore implements Store {
 
 function newestFirst(a: Pick<RootRow, "lastActivity" | "key">, b: Pick<RootRow, "lastActivity" | "key">): number {
   return b.lastActivity - a.lastActivity || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+}
+
+function latestFirst(a: Pick<Exchange, "at" | "id">, b: Pick<Exchange, "at" | "id">): number {
+  return b.at - a.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }

@@ -4,9 +4,11 @@ import { type AgentKey, agentKey, recordKey, threadKey } from "../../src/core/id
 import type { SpentRow } from "../../src/core/stats.ts";
 import { type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
 import { NO_USAGE } from "../../src/core/usage.ts";
+import { exchangeContract } from "./store-exchanges.ts";
 import { A, B, batch, C, ids, root, said, seen, state, UNDER } from "./store-toys.ts";
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
+  exchangeContract(name, open);
   describe(`the store ${name}`, () => {
     let store: Store;
     beforeEach(async () => {

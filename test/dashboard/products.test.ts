@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/agent.ts";
-import { PROVIDERS } from "../../src/providers/index.ts";
+import { PRODUCTS } from "../../src/providers/index.ts";
 import { FIXTURES } from "../fixtures.ts";
 import { openBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
@@ -22,7 +22,7 @@ function recordingOf(provider: string): string {
 }
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(PROVIDERS.map(({ name }) => recordingOf(name))))]);
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(PRODUCTS.map(({ name }) => recordingOf(name))))]);
   tab = await visit(browser, server.url);
   await tab.goto("#/");
   await tab.page.locator(".thread").first().waitFor();
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 describe("a machine with many products", () => {
   it("lists them all, and filters by each", async () => {
-    for (const { name, product } of PROVIDERS) {
+    for (const { name, product } of PRODUCTS) {
       await tab.page.getByLabel("Product").selectOption(name);
       await tab.page.waitForFunction(
         ([words, count]) => {
@@ -45,10 +45,10 @@ describe("a machine with many products", () => {
         [product, threads.filter((thread) => thread.provider === name).length] as const,
       );
     }
-    expect(new Set(threads.map((thread) => thread.provider)).size).toBe(PROVIDERS.length);
+    expect(new Set(threads.map((thread) => thread.provider)).size).toBe(PRODUCTS.length);
   });
 
-  it.each(PROVIDERS.map(({ name }) => name))("shows the tree, the agents and the log of %s", async (provider) => {
+  it.each(PRODUCTS.map(({ name }) => name))("shows the tree, the agents and the log of %s", async (provider) => {
     const [thread] = threads.filter((one) => one.provider === provider).toSorted((a, b) => b.counts.descendants - a.counts.descendants);
     await tab.goto(`#/tree/${thread?.uri}`);
     await tab.page.waitForFunction((count) => document.querySelectorAll(".row[role=treeitem]").length === count, 1 + (thread?.counts.descendants ?? 0));

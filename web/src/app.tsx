@@ -13,6 +13,7 @@ const Agent = lazy(() => import("./pages/agent.tsx"));
 const Log = lazy(() => import("./pages/log.tsx"));
 const Board = lazy(() => import("./pages/board.tsx"));
 const Card = lazy(() => import("./pages/card.tsx"));
+const Requests = lazy(() => import("./pages/requests.tsx"));
 const Waterfall = lazy(() => import("./pages/waterfall.tsx"));
 const Graph = lazy(() => import("./pages/graph.tsx"));
 const Stats = lazy(() => import("./pages/stats.tsx"));
@@ -113,6 +114,9 @@ export function App() {
             </Match>
             <Match when={route().page === "card"}>
               <Card id={uri()} />
+            </Match>
+            <Match when={route().page === "requests"}>
+              <Requests uri={uri()} />
             </Match>
             <Match when={route().page === "waterfall"}>
               <Waterfall uri={uri()} />

@@ -37,10 +37,5 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
 }
 
 function settingsLines({ path, exists, set }: Examination["settings"], colors: Context["terminal"]["colors"]): string[] {
-  const keys = (hasEffect: boolean) => set.filter((one) => one.hasEffect === hasEffect).map((one) => one.key);
-  const idle = keys(false);
-  return [
-    `  ${path}  ${exists ? keys(true).join(", ") || "changes nothing" : colors.dim("not there: everything is as it comes")}`,
-    ...(idle.length === 0 ? [] : [colors.yellow(`  without effect in this version: ${idle.join(", ")}`)]),
-  ];
+  return [`  ${path}  ${exists ? set.join(", ") || "changes nothing" : colors.dim("not there: everything is as it comes")}`];
 }

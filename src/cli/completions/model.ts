@@ -33,6 +33,7 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   parent: "uri",
   address: "nothing",
   server: "nothing",
+  url: "nothing",
   time: "nothing",
   n: "nothing",
   words: "nothing",

@@ -10,6 +10,7 @@ import { portable } from "./portable.ts";
 import { ClaudeStream } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
 import { Transcript } from "./transcript.ts";
+import { wire } from "./wire.ts";
 
 /** What live sources say, by the folder in which it is kept. */
 const LIVE = {
@@ -58,4 +59,5 @@ export const claude: Provider = {
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.@-]+$/.test(id),
   portable,
+  wire,
 };

@@ -8,6 +8,7 @@ import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
 import { CodexStream, wrap } from "./stream.ts";
+import { wire } from "./wire.ts";
 
 /** What live sources say, by the folder in which it is kept. */
 const LIVE = {
@@ -46,5 +47,6 @@ export const codex: Provider = {
   hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),
+  wire,
   isAgentPath: (path) => /^\/root(?:\/[\w.-]+)+$/.test(path),
 };

@@ -47,7 +47,8 @@ function letter(from: unknown, to: unknown, content: unknown): Mail | null {
   return { author, recipient, is, text: isUnreadable(secret) ? null : text };
 }
 
-function note(value: unknown): Mail | null {
+/** A message between agents as versions up to 0.140 write it. */
+export function note(value: unknown): Mail | null {
   const json = asObject(value);
   const [author, recipient] = [asWords(json?.author), asWords(json?.recipient)];
   if (json === null || author === null || recipient === null || !author.startsWith("/")) return null;

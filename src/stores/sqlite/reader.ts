@@ -13,6 +13,8 @@ const TABLES = [
   "spent",
   "agent",
   "speaker",
+  "exchange",
+  "invocation",
   "said",
   "words",
   "note",

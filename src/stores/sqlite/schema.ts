@@ -188,4 +188,23 @@ export const MIGRATIONS: readonly string[] = [
      rows BLOB NOT NULL
    ) STRICT;`,
   `ALTER TABLE agent ADD COLUMN path TEXT;`,
+  `-- Requests to an API, and the calls for agents in their answers: from a call to its request without a scan.
+   CREATE TABLE exchange (
+     id TEXT PRIMARY KEY,
+     file INTEGER NOT NULL,
+     at REAL NOT NULL,
+     speaker TEXT NOT NULL,
+     thread TEXT NOT NULL,
+     row BLOB NOT NULL
+   ) STRICT;
+   CREATE INDEX exchange_newest ON exchange (at DESC, id);
+   CREATE INDEX exchange_of_thread ON exchange (thread, at DESC, id);
+   CREATE INDEX exchange_of_speaker ON exchange (speaker, at DESC, id);
+   CREATE INDEX exchange_of_file ON exchange (file);
+   CREATE TABLE invocation (
+     call TEXT NOT NULL,
+     exchange TEXT NOT NULL,
+     PRIMARY KEY (call, exchange)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX invocation_of_exchange ON invocation (exchange);`,
 ];

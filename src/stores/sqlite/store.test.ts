@@ -19,6 +19,16 @@ const nextPath = () => {
 storeContract("sqlite", () => openSqliteStore(nextPath(), "reader"));
 
 describe("the index file", () => {
+  it("goes from a call to its request without a scan", async () => {
+    const path = nextPath();
+    (await openSqliteStore(path, "reader")).close();
+    const db = new DatabaseSync(path);
+    const plan = db.prepare("EXPLAIN QUERY PLAN SELECT e.row FROM exchange e JOIN invocation i ON i.exchange = e.id WHERE i.call = ?").all("c");
+    db.close();
+    expect(plan.map(({ detail }) => String(detail)).filter((step) => !step.startsWith("SEARCH"))).toEqual([]);
+    expect(plan.map(({ detail }) => String(detail)).join()).toMatch(/SEARCH i USING PRIMARY KEY \(call=\?\)/);
+  });
+
   it("takes nothing of a transaction that fails on the way", async () => {
     const store = await openSqliteStore(nextPath(), "reader");
     const file = {

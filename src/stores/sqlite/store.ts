@@ -2,8 +2,9 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
+import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
-import { type AgentKey, threadOf } from "../../core/ids.ts";
+import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, type Observation, threadsIn } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
@@ -23,6 +24,7 @@ import type {
 } from "../../core/store.ts";
 import { asItStands, continues } from "../consistency.ts";
 import { Chunks } from "./chunks.ts";
+import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
 import { Joins } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
@@ -63,6 +65,7 @@ class SqliteStore implements Store {
   readonly #chunks: Chunks;
   readonly #joins: Joins;
   readonly #texts: Texts;
+  readonly #exchanges: Exchanges;
   #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
 
   constructor(db: DatabaseSync) {
@@ -72,6 +75,7 @@ class SqliteStore implements Store {
     this.#chunks = new Chunks(this.#sql);
     this.#joins = new Joins(this.#sql);
     this.#texts = new Texts(this.#sql, OWNER);
+    this.#exchanges = new Exchanges(this.#sql);
   }
 
   #write<T>(work: () => T): T {
@@ -130,7 +134,7 @@ class SqliteStore implements Store {
   }
 
   /** The number of the file, or null where the batch does not go on from what is stored. */
-  #take({ before, after, observations, problems, replaces = [] }: FileBatch): number | null {
+  #take({ before, after, observations, problems, replaces = [], exchanges = [] }: FileBatch): number | null {
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
     const file = this.#files.save(after);
@@ -140,6 +144,7 @@ class SqliteStore implements Store {
       ...this.#replaced(file, after.path, replaces),
     ]);
     this.#chunks.add(file, after.path, observations, replaces);
+    for (const exchange of exchanges) this.#exchanges.save(file, exchange);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
     for (const [thread, crossing] of keys) {
@@ -156,6 +161,7 @@ class SqliteStore implements Store {
   #retract(file: number): AgentKey[] {
     const threads = this.#threadsOf(file);
     this.#texts.retract(file);
+    this.#exchanges.retract(file);
     for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
     return threads;
   }
@@ -174,6 +180,10 @@ class SqliteStore implements Store {
       .all(file)
       .map((row) => row.key as AgentKey);
   }
+
+  exchanges = (filter: ExchangeFilter): readonly RecordedExchange[] => this.#exchanges.list(filter);
+  exchange = (id: string, under: readonly string[]): RecordedExchange | null => this.#exchanges.find(id, under);
+  exchangeOfCall = (call: CallKey, under: readonly string[]): RecordedExchange | null => this.#exchanges.ofCall(call, under);
 
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
     return this.#texts.search(words, under, limit);

@@ -1,4 +1,5 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
+import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
 import type { SpansAnswer } from "./span-set.ts";
 import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
 import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
@@ -72,6 +73,24 @@ export class Api {
 
   why(uri: string, signal?: AbortSignal): Promise<Why> {
     return this.#get(`${agentPath(uri)}/why`, {}, signal);
+  }
+
+  /** Newest first. */
+  requests(query: { agent: string; work?: boolean; limit: number; cursor?: string | undefined }, signal?: AbortSignal): Promise<Paged<RequestRecord>> {
+    return this.#get("api/requests", query, signal);
+  }
+
+  request(id: string): Promise<RequestDetail> {
+    return this.#get(`api/requests/${encodeURIComponent(id)}`, {}, undefined);
+  }
+
+  async subtasks(id: string): Promise<readonly Subtask[]> {
+    return (await this.#get<Paged<Subtask>>(`api/requests/${encodeURIComponent(id)}/subtasks`, {}, undefined)).items;
+  }
+
+  /** One text that was sent, all of it. */
+  async piece(request: string, piece: string): Promise<unknown> {
+    return (await this.#get<{ json: unknown }>(`api/requests/${encodeURIComponent(request)}/pieces/${encodeURIComponent(piece)}`, {}, undefined)).json;
   }
 
   search(q: string, limit: number, signal?: AbortSignal): Promise<Paged<Found>> {

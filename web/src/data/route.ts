@@ -1,5 +1,5 @@
 /** Every view has an address of its own, below the hash, so that any web server can serve the dashboard. */
-export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "stats" | "health" | "board" | "card";
+export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health" | "board" | "card";
 
 export interface Route {
   readonly page: Page;
@@ -8,7 +8,7 @@ export interface Route {
   readonly params: Readonly<Record<string, string>>;
 }
 
-const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "card"];
+const WITH_URI: readonly Page[] = ["tree", "waterfall", "graph", "agent", "log", "requests", "card"];
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#?\/?/, ""), "?");

@@ -68,7 +68,7 @@ export interface Found {
 /** `GET /api/doctor` */
 export interface Doctor {
   readonly home: string;
-  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly { readonly key: string; readonly hasEffect: boolean }[] };
+  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly string[] };
   readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
   readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
   readonly roots: readonly {

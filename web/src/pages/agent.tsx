@@ -16,6 +16,7 @@ import { tell } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
+import { RequestsLink } from "../view/requests-link.tsx";
 import { StatusBadge } from "../view/status.tsx";
 import { StepView } from "../view/step.tsx";
 import { Text } from "../view/text.tsx";
@@ -189,6 +190,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
         <button type="button" class="quiet" onClick={() => setParams({ why: agent().uri })}>
           How we know
         </button>
+        <RequestsLink uri={agent().uri} />
       </p>
       <For each={agent().warnings}>{(warning) => <p class="warning">{visible(warning)}</p>}</For>
       <div class="exchange">

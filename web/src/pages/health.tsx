@@ -92,11 +92,7 @@ export default function Health() {
                   <dt>Settings</dt>
                   <dd>
                     <code>{both()[0].settings.path}</code>{" "}
-                    {both()[0].settings.exists
-                      ? both()[0]
-                          .settings.set.map((s) => s.key)
-                          .join(", ") || "changes nothing"
-                      : "not there: everything is as it comes"}
+                    {both()[0].settings.exists ? both()[0].settings.set.join(", ") || "changes nothing" : "not there: everything is as it comes"}
                   </dd>
                   <dt>Server</dt>
                   <dd>

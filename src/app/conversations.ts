@@ -1,0 +1,135 @@
+import type { RecordedExchange } from "../core/exchange.ts";
+import { type AgentKey, threadOf } from "../core/ids.ts";
+import { agentOf, subtreeOf } from "../core/link.ts";
+import { Failure } from "./failure.ts";
+import type { Library } from "./library.ts";
+import { Requests } from "./requests.ts";
+import { resolve } from "./resolve.ts";
+
+export interface Branch {
+  readonly name: string;
+  readonly requests: number;
+  readonly messages: number;
+  readonly first_request_id: string;
+  readonly last_request_id: string;
+}
+
+/** A thread as its API traffic shows it. */
+export interface Conversation {
+  readonly id: string;
+  readonly uri: string;
+  readonly title: string | null;
+  readonly messages: number;
+  readonly requests: number;
+  readonly subtasks: number;
+  readonly branches: readonly Branch[];
+  readonly first_at: string;
+  readonly last_at: string;
+}
+
+export interface ConversationPlace {
+  readonly at: number;
+  readonly id: string;
+}
+
+const PAGE = 500;
+
+/** Conversations with traffic, the one with the newest request first. */
+export function conversations(
+  library: Library,
+  limit: number,
+  after?: ConversationPlace,
+): { readonly items: readonly Conversation[]; readonly next: ConversationPlace | null } {
+  const reader = new Reader(library);
+  const items: Conversation[] = [];
+  const seen = new Set<AgentKey>();
+  let place = after;
+  for (;;) {
+    const page = library.store.exchanges({ under: library.under, limit: PAGE, ...(place === undefined ? {} : { after: place }) });
+    for (const exchange of page) {
+      const root = reader.rootOf(exchange.thread);
+      // One that has newer requests was told on an earlier page.
+      if (root === null || seen.has(root) || (after !== undefined && reader.isNewer(root, after))) continue;
+      if (items.length === limit) return { items, next: place ?? null };
+      seen.add(root);
+      items.push(reader.read(root));
+      place = exchange;
+    }
+    if (page.length < PAGE) return { items, next: null };
+    place = page.at(-1);
+  }
+}
+
+/** By its id, or by the URI of any agent of it. */
+export function conversation(library: Library, id: string): Conversation {
+  const reader = new Reader(library);
+  const root = reader.rootOf(threadOf(resolve(library, id).key));
+  if (root === null || reader.below(root).length === 0)
+    throw new Failure("not_found", `no API traffic of ${id} was recorded`, ["next: GET /api/conversations"]);
+  return reader.read(root);
+}
+
+/** Works every tree out once. */
+class Reader {
+  readonly #requests: Requests;
+  readonly #roots = new Map<AgentKey, AgentKey | null>();
+  readonly #below = new Map<AgentKey, readonly RecordedExchange[]>();
+
+  constructor(library: Library) {
+    this.#requests = new Requests(library);
+  }
+
+  rootOf(thread: AgentKey): AgentKey | null {
+    const known = this.#roots.get(thread);
+    if (known !== undefined) return known;
+    const forest = this.#requests.forestOf(thread);
+    let key = forest.agents.has(thread) ? thread : null;
+    for (let above = key; above !== null; above = agentOf(forest, above).parent) key = above;
+    this.#roots.set(thread, key);
+    return key;
+  }
+
+  /** All requests of a thread and of everybody below it, oldest first. */
+  below(root: AgentKey): readonly RecordedExchange[] {
+    const known = this.#below.get(root);
+    if (known !== undefined) return known;
+    const threads = new Set(subtreeOf(this.#requests.forestOf(root), root).map(threadOf));
+    const all = [...threads].flatMap((thread) => this.#requests.ofThread(thread)).sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+    this.#below.set(root, all);
+    return all;
+  }
+
+  isNewer(root: AgentKey, { at, id }: ConversationPlace): boolean {
+    const newest = this.below(root).at(-1);
+    return newest !== undefined && (newest.at > at || (newest.at === at && newest.id <= id));
+  }
+
+  read(root: AgentKey): Conversation {
+    const forest = this.#requests.forestOf(root);
+    const { uri, sessionId, title } = agentOf(forest, root);
+    const all = this.below(root);
+    const own = all.filter((exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root);
+    return {
+      id: sessionId,
+      uri,
+      title,
+      messages: longest(own),
+      requests: all.length,
+      subtasks: subtreeOf(forest, root).length - 1,
+      branches: [...Map.groupBy(own, ({ branch }) => branch)].map(([name, list]) => branchOf(name, list)),
+      first_at: new Date(all[0]?.at ?? 0).toISOString(),
+      last_at: new Date(all.at(-1)?.at ?? 0).toISOString(),
+    };
+  }
+}
+
+const branchOf = (name: string, list: readonly RecordedExchange[]): Branch => ({
+  name,
+  requests: list.length,
+  messages: longest(list),
+  first_request_id: list[0]?.id ?? "",
+  last_request_id: list.at(-1)?.id ?? "",
+});
+
+/** What was said at the most, with the answer. */
+const longest = (list: readonly RecordedExchange[]) => list.reduce((most, { messages, stop }) => Math.max(most, messages + (stop === null ? 0 : 1)), 0);

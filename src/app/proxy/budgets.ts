@@ -1,0 +1,132 @@
+import { partsOf, recordKey } from "../../core/ids.ts";
+import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { readAsked } from "../../providers/proxy/asked.ts";
+import { tokensOf } from "../../providers/proxy/tokens.ts";
+import type { AskedHead, Refusal } from "../../transports/proxy.ts";
+import { pricesWith } from "../prices.ts";
+import type { OwnPrice } from "../settings-table.ts";
+
+interface Limits {
+  readonly usd?: number;
+  readonly tokens?: number;
+  readonly agents?: number;
+}
+
+interface Spent {
+  tokens: number;
+  usd: number;
+  calls: number;
+}
+
+interface Session {
+  readonly agents: Map<string, Spent>;
+}
+
+const SHOWN = 5;
+const MAIN = "the main thread";
+
+/** Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit. */
+export class Budgets {
+  readonly #limits: Limits;
+  readonly #price: ReturnType<typeof pricesWith>;
+  readonly #sessions = new Map<string, Session>();
+  readonly #open = new Map<string, { readonly row: AskedRow; model: string }>();
+
+  constructor(limits: Limits, prices: ReadonlyMap<string, OwnPrice>) {
+    this.#limits = limits;
+    this.#price = pricesWith(prices);
+  }
+
+  get #isOff(): boolean {
+    return Object.keys(this.#limits).length === 0;
+  }
+
+  count(row: AskedRow | OpenedRow | EndedRow): void {
+    if (this.#isOff) return;
+    if (row.is === "asked") this.#open.set(row.request, { row, model: row.model ?? "" });
+    const open = this.#open.get(row.request);
+    if (open === undefined) return;
+    if (row.is === "opened") open.model = row.model ?? open.model;
+    if (row.is === "ended") this.#end(row, open);
+  }
+
+  #end(ended: EndedRow, { row, model }: { readonly row: AskedRow; readonly model: string }) {
+    this.#open.delete(ended.request);
+    const caller = callerOf(row);
+    if (caller === null || ended.usage === null) return;
+    const tokens = tokensOf(row.api, ended.usage);
+    const call = {
+      response: recordKey(caller.product, ended.request),
+      rows: null,
+      at: Date.now(),
+      model,
+      vendor: caller.vendor,
+      tokens,
+      counted: true,
+      end: "finished",
+    } as const;
+    const session = this.#sessions.get(caller.session) ?? { agents: new Map<string, Spent>() };
+    this.#sessions.set(caller.session, session);
+    const spent = session.agents.get(caller.agent) ?? { tokens: 0, usd: 0, calls: 0 };
+    session.agents.set(caller.agent, spent);
+    spent.tokens += tokens.inputTokens + tokens.outputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
+    spent.usd += this.#price(call, caller.product) ?? 0;
+    spent.calls += 1;
+  }
+
+  /** In the words of the API, so that a client shows it to its user. */
+  refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
+    if (this.#isOff) return null;
+    const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0).row);
+    const session = caller === null ? undefined : this.#sessions.get(caller.session);
+    const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
+    if (session === undefined || limit === null) return null;
+    const message = `retinue: the budget of this session, ${limit}, is used up. ${spendersOf(session)} The setting is called budgets.`;
+    // Not a status that clients try again.
+    return { status: 403, body: JSON.stringify({ type: "error", error: { type: "permission_error", message } }) };
+  }
+
+  #reached(session: Session, agent: string): string | null {
+    const { usd = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, agents = Number.POSITIVE_INFINITY } = this.#limits;
+    const total = totalOf(session);
+    if (total.tokens >= tokens) return `${tokens} tokens`;
+    if (total.usd >= usd) return `$${usd}`;
+    const others = [...session.agents.keys()].filter((name) => name !== MAIN).length;
+    return !session.agents.has(agent) && agent !== MAIN && others >= agents ? `${agents} agents` : null;
+  }
+}
+
+function totalOf({ agents }: Session): Spent {
+  const total = { tokens: 0, usd: 0, calls: 0 };
+  for (const { tokens, usd, calls } of agents.values()) {
+    total.tokens += tokens;
+    total.usd += usd;
+    total.calls += calls;
+  }
+  return total;
+}
+
+function spendersOf(session: Session): string {
+  const most = [...session.agents].sort(([, a], [, b]) => b.tokens - a.tokens).slice(0, SHOWN);
+  const words = ({ tokens, usd, calls }: Spent) => `${tokens} tokens ($${usd.toFixed(4)}) in ${calls} calls`;
+  return `Spent: ${words(totalOf(session))}, by ${most.map(([name, spent]) => `${name} ${words(spent)}`).join("; ")}.`;
+}
+
+interface Spender {
+  readonly session: string;
+  readonly agent: string;
+  readonly vendor: string;
+  readonly product: string;
+}
+
+function callerOf(asked: AskedRow): Spender | null {
+  for (const { name, wire } of PROVIDERS) {
+    const caller = wire?.identify(asked) ?? null;
+    if (caller === null || wire === undefined) continue;
+    const { agent, thread } = partsOf(caller.agent ?? caller.thread);
+    const isMain = agent === null && caller.parent === null;
+    return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: wire.vendor, product: name };
+  }
+  return null;
+}

@@ -1,0 +1,60 @@
+import { asList, asObject, type JsonObject } from "../../core/json.ts";
+import type { Redactor } from "../../core/redaction.ts";
+import type { AskedRow, TrafficRow } from "../../core/traffic.ts";
+
+/** A row without what must not be kept, for those who ask for that. What only names and counts things stays. */
+export function redactedRow(row: TrafficRow, redactor: Redactor): TrafficRow {
+  switch (row.is) {
+    case "piece":
+      return { ...row, json: redactedValue(row.json, redactor) };
+    case "asked":
+      return redactedAsked(row, redactor);
+    case "answered":
+      return { ...row, headers: redactor.headers(row.headers) };
+    case "block":
+      return { ...row, block: redactedBlock(row.block, redactor) };
+    case "ended":
+      return { ...row, error: redactor.said(row.error) };
+    case "opened":
+      return row;
+    default:
+      return row satisfies never;
+  }
+}
+
+function redactedAsked(row: AskedRow, redactor: Redactor): AskedRow {
+  const words = (texts: readonly string[]) => texts.flatMap((text) => redactor.said(text) ?? []);
+  return {
+    ...row,
+    headers: redactor.headers(row.headers),
+    first: words(row.first),
+    opening: redactor.said(row.opening) ?? "",
+    tail: row.tail.map(({ texts, results }) => ({
+      texts: words(texts),
+      results: results.map((result) => ({ ...result, text: redactor.toolOutput(result.text, false) ?? "" })),
+    })),
+    rest: asObject(redactor.value(row.rest)) ?? {},
+  };
+}
+
+function redactedValue(value: unknown, redactor: Redactor): unknown {
+  if (redactor.level === "metadata") return null;
+  const message = asObject(value);
+  const hasOutput = redactor.level === "no-tool-output" && message !== null;
+  return redactor.value(hasOutput ? withoutOutput(message) : value);
+}
+
+/** What tools gave back stands in blocks of a message, or is an item of its own. */
+function withoutOutput(message: JsonObject): JsonObject {
+  if ("output" in message) return { ...message, output: "[left out]" };
+  if (!Array.isArray(message.content)) return message;
+  return {
+    ...message,
+    content: asList(message.content).map((item) => (asObject(item)?.type === "tool_result" ? { ...asObject(item), content: "[left out]" } : item)),
+  };
+}
+
+function redactedBlock(block: JsonObject, redactor: Redactor): JsonObject {
+  if (redactor.level === "metadata") return { type: block.type, id: block.id, call_id: block.call_id, name: block.name };
+  return asObject(redactor.value("input" in block ? { ...block, input: redactor.toolInput(block.input) } : block)) ?? {};
+}

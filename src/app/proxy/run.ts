@@ -1,0 +1,91 @@
+import type { RedactionRules } from "../../core/redaction.ts";
+import { ownUpstream } from "../../providers/proxy/upstreams.ts";
+import { startProxy } from "../../transports/proxy.ts";
+import { Failure } from "../failure.ts";
+import { type Env, recordingsRoot } from "../home.ts";
+import type { SettingsFile } from "../settings.ts";
+import { Budgets } from "./budgets.ts";
+import { type Kept, keepWithin } from "./retention.ts";
+import { Witness } from "./witness.ts";
+
+export interface ProxyRun {
+  readonly env: Env;
+  readonly settings: SettingsFile;
+  readonly port: number;
+  readonly host: string;
+  /** Null: the API's own address. */
+  readonly upstream: URL | null;
+  readonly via: URL | null;
+  readonly silenceMs: number;
+  /** Null: what stays on this machine is kept as it is, but for credentials. */
+  readonly redaction: RedactionRules | null;
+  readonly talk: (words: string) => void;
+}
+
+export interface RunningProxy {
+  readonly url: string;
+  readonly folder: string;
+  readonly kept: Kept;
+  stop(): Promise<void>;
+}
+
+const NAME = "proxy";
+const GRACE_MS = 2_000;
+const TIDY_MS = 3_600_000;
+
+/** Passes requests on and writes them down, until it is stopped. */
+export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
+  const { env, settings, talk } = run;
+  const folder = recordingsRoot(env, NAME);
+  const limits = { ageMs: settings.values["retention.age"], bytes: settings.values["retention.bytes"] };
+  const tidy = () => keepWithin(folder, limits, Date.now());
+  const kept = tidy();
+  const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
+  const once = tellOnce(talk);
+  const witness = new Witness({
+    folder,
+    redaction: run.redaction,
+    window: settings.values.match_window,
+    onRow: (row) => budgets.count(row),
+    onTrouble: once,
+  });
+  const proxy = await startProxy({
+    port: run.port,
+    host: run.host,
+    via: run.via,
+    silenceMs: run.silenceMs,
+    upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
+    begin: (head) => witness.begin(head),
+    refuses: (head) => budgets.refuses(head),
+    failure: (status, words) =>
+      JSON.stringify({ type: "error", error: { type: status === 504 ? "timeout_error" : "api_error", message: `retinue proxy: ${words}` } }),
+    onTrouble: (error) => once(error.message),
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EADDRINUSE") throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
+    throw new Failure("failed", `port ${run.port} is taken`, ["next: retinue proxy --port 0, for any that is free"], error);
+  });
+  const timer = setInterval(() => {
+    if (tidy().removedFiles > 0) witness.reopen();
+  }, TIDY_MS);
+  timer.unref();
+  return {
+    url: proxy.url,
+    folder,
+    kept,
+    async stop() {
+      clearInterval(timer);
+      await proxy.stop(GRACE_MS);
+      await witness.close();
+    },
+  };
+}
+
+/** The same trouble again is no news. */
+function tellOnce(talk: (words: string) => void): (words: string) => void {
+  const told = new Set<string>();
+  return (words) => {
+    if (told.has(words)) return;
+    told.add(words);
+    talk(`Trouble with the recording, not with the agents: ${words}`);
+  };
+}

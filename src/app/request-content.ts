@@ -1,0 +1,75 @@
+import type { RecordedExchange } from "../core/exchange.ts";
+import { asObject, asText, type JsonObject, jsonText } from "../core/json.ts";
+import { readRecorded } from "../core/recording.ts";
+import type { Piece, RequestContent } from "../core/request.ts";
+import type { AskedRow, TrafficRow } from "../core/traffic.ts";
+import { partOf } from "../providers/proxy/blocks.ts";
+import { readRow } from "../providers/proxy/rows.ts";
+import { noReads, readLines } from "../transports/files.ts";
+import { Failure } from "./failure.ts";
+import { isWholeJson } from "./sync.ts";
+
+const PREVIEW = 600;
+
+/** What was sent and answered, read from the recording: texts by their beginnings, because every request repeats all that was said. */
+export async function contentOf({ id, file, before }: RecordedExchange): Promise<RequestContent> {
+  const asked = new Map<string, AskedRow>();
+  const pieces = new Map<string, unknown>();
+  const answer: JsonObject[] = [];
+  let answered: Readonly<Record<string, string>> = {};
+  for await (const row of rowsIn(file)) {
+    if (row.is === "piece") pieces.set(row.piece, row.json);
+    else if (row.is === "asked" && (row.request === id || row.request === before)) asked.set(row.request, row);
+    else if (row.request === id && row.is === "block") answer.push(row.block);
+    else if (row.request === id && row.is === "answered") answered = row.headers;
+  }
+  const now = asked.get(id);
+  if (now === undefined) throw new Failure("not_found", `the recording of ${id} is gone`, []);
+  const then = asked.get(before ?? "");
+  const known = new Set(then === undefined ? [] : [...then.messages, then.system, then.tools]);
+  const piece = (name: string, role: string): Piece => {
+    const json = pieces.get(name);
+    const text = wordsIn(json);
+    return { piece: name, role, preview: text.slice(0, PREVIEW), chars: text.length, is_new: !known.has(name) };
+  };
+  return {
+    headers: now.headers,
+    response_headers: answered,
+    system: now.system === null ? null : piece(now.system, "system"),
+    tools: now.tools === null ? null : piece(now.tools, "tools"),
+    messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
+    previous: then === undefined ? null : { system: then.system, tools: then.tools, gone: then.messages.filter((name) => !now.messages.includes(name)) },
+    settings: now.rest,
+    answer,
+  };
+}
+
+/** All of one text. */
+export async function pieceOf({ file }: RecordedExchange, name: string): Promise<unknown> {
+  for await (const row of rowsIn(file)) if (row.is === "piece" && row.piece === name) return row.json;
+  throw new Failure("not_found", `no such text in this recording`, []);
+}
+
+async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
+  for await (const lines of readLines(file, noReads(), isWholeJson, { offset: 0, lines: 0 }, { packed: undefined }))
+    for (const line of lines) {
+      const recorded = line.is === "line" ? readRecorded(line.bytes) : null;
+      const row = recorded !== null && "note" in recorded ? readRow(recorded.note) : null;
+      if (row !== null) yield row;
+    }
+}
+
+const roleOf = (json: unknown) => asText(asObject(json)?.role) ?? asText(asObject(json)?.type) ?? "";
+
+/** What people read in it; else all of it. */
+function wordsIn(json: unknown): string {
+  if (typeof json === "string") return json;
+  if (Array.isArray(json)) return json.map(wordsIn).join("\n");
+  const block = asObject(json);
+  if (block === null) return "";
+  const part = partOf(block);
+  if (part.is === "text" || part.is === "reasoning") return part.text;
+  if (part.is === "call") return `${part.call.name} ${jsonText(part.call.input) ?? ""}`;
+  const inside = block.content ?? block.output;
+  return typeof inside === "string" || Array.isArray(inside) ? wordsIn(inside) : (asText(block.text) ?? jsonText(block) ?? "");
+}

@@ -1,0 +1,185 @@
+import type { Status } from "../core/agent.ts";
+import type { ExchangeFilter, Invocation, RecordedExchange } from "../core/exchange.ts";
+import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import { treeOf } from "../core/record.ts";
+import type { RequestRecord, Subtask } from "../core/request.ts";
+import { processLiveness } from "../transports/processes.ts";
+import { Failure } from "./failure.ts";
+import type { Library } from "./library.ts";
+import { resolve } from "./resolve.ts";
+
+export interface RequestsAsked {
+  /** Of this agent alone. */
+  readonly agent?: AgentKey;
+  /** What the product asked for on its own behalf is left out. */
+  readonly isWork?: boolean;
+  readonly limit: number;
+  readonly after?: NonNullable<ExchangeFilter["after"]>;
+}
+
+const PAGE = 200;
+
+/** The tree knows best whose a request is: by the answer, which the product's own records may know too, else by what the request itself says. */
+export class Requests {
+  readonly #library: Library;
+  readonly #forests = new Map<AgentKey, Forest>();
+  readonly #ofThread = new Map<AgentKey, readonly RecordedExchange[]>();
+
+  constructor(library: Library) {
+    this.#library = library;
+  }
+
+  get #under(): readonly string[] {
+    return this.#library.under;
+  }
+
+  /** Newest first. */
+  list({ agent, isWork = false, limit, after }: RequestsAsked): {
+    readonly items: readonly RequestRecord[];
+    readonly last: RecordedExchange | null;
+    readonly isMore: boolean;
+  } {
+    const found: RecordedExchange[] = [];
+    const thread = agent === undefined ? {} : { thread: threadOf(agent) };
+    let place = after;
+    for (;;) {
+      const page = this.#library.store.exchanges({ under: this.#under, limit: PAGE, ...thread, ...(place === undefined ? {} : { after: place }) });
+      for (const exchange of page) {
+        if (isWork && exchange.tag !== null) continue;
+        if (agent === undefined || this.agentOf(exchange)?.key === agent) found.push(exchange);
+        if (found.length > limit) break;
+      }
+      place = page.at(-1);
+      if (found.length > limit || page.length < PAGE || place === undefined) break;
+    }
+    const shown = found.slice(0, limit);
+    return { items: shown.map((exchange) => this.record(exchange)), last: shown.at(-1) ?? null, isMore: found.length > limit };
+  }
+
+  find(id: string): RecordedExchange {
+    const found = this.#library.store.exchange(id, this.#under);
+    if (found === null) throw new Failure("not_found", `no request ${id}`, ["next: GET /api/requests"]);
+    return found;
+  }
+
+  record(exchange: RecordedExchange): RequestRecord {
+    const agent = this.agentOf(exchange);
+    const call = agent?.spawnCall?.call;
+    const asked = call === undefined ? null : this.#library.store.exchangeOfCall(call, this.#under);
+    const { status, reason } = standing(exchange);
+    return {
+      request_id: exchange.id,
+      uri: agent?.uri ?? null,
+      is_subtask: agent !== null && agent.parent !== null,
+      parent_task_request_id: asked?.id ?? null,
+      task_tool_invocation: exchange.invocations.map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
+      conversation_id: agent?.sessionId ?? partsOf(exchange.thread).thread,
+      branch: exchange.branch,
+      previous_request_id: exchange.before,
+      is_retry: exchange.isRetry,
+      tag: exchange.tag,
+      method: exchange.method,
+      path: exchange.path,
+      upstream: exchange.upstream,
+      model: exchange.model,
+      message_count: exchange.messages,
+      status,
+      status_reason: reason,
+      http_status: exchange.httpStatus,
+      stop_reason: exchange.stop,
+      error: exchange.error,
+      usage: exchange.usage,
+      started_at: new Date(exchange.at).toISOString(),
+      ended_at: exchange.durationMs === null ? null : new Date(exchange.at + exchange.durationMs).toISOString(),
+      first_token_ms: exchange.firstTokenMs,
+      duration_ms: exchange.durationMs,
+    };
+  }
+
+  /** The agents that calls in this answer made, in the order of the calls. */
+  subtasks({ thread, invocations }: RecordedExchange): readonly Subtask[] {
+    const forest = this.forestOf(thread);
+    const made = Map.groupBy(
+      [...forest.agents.values()].filter((agent) => agent.spawnCall !== undefined),
+      (agent) => agent.spawnCall?.call,
+    );
+    const pairs = invocations.flatMap((invocation) => (made.get(invocation.call) ?? []).map((agent) => [invocation, agent] as const));
+    return pairs.map(([invocation, agent], i) => this.#subtask(invocation, agent, forest, i + 1));
+  }
+
+  #subtask(invocation: Invocation, agent: LinkedAgent, forest: Forest, number: number): Subtask {
+    const { usage, durationMs, counts, status } = treeOf(forest, agent.key, this.#library.price);
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage.subtree;
+    return {
+      request_id: this.#firstOf(agent.key)?.id ?? null,
+      task_number: number,
+      tool_use_id: invocation.toolUseId,
+      description: agent.description ?? invocation.description,
+      prompt: agent.prompt ?? invocation.prompt,
+      message_count: counts.messages,
+      status,
+      uri: agent.uri,
+      tokens: inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens,
+      duration_ms: durationMs,
+    };
+  }
+
+  /** All of a thread's, oldest first. */
+  ofThread(thread: AgentKey): readonly RecordedExchange[] {
+    const known = this.#ofThread.get(thread) ?? this.#library.store.exchanges({ under: this.#under, thread, limit: Number.MAX_SAFE_INTEGER }).toReversed();
+    this.#ofThread.set(thread, known);
+    return known;
+  }
+
+  #firstOf(agent: AgentKey): RecordedExchange | undefined {
+    return this.ofThread(threadOf(agent)).find((exchange) => this.agentOf(exchange)?.key === agent);
+  }
+
+  agentOf({ thread, speaker, response }: RecordedExchange): LinkedAgent | null {
+    const forest = this.forestOf(thread);
+    const owner = response === null ? undefined : forest.ownerOf(response);
+    const key = [owner, speaker, thread].find((one) => one !== undefined && forest.agents.has(one));
+    return key === undefined ? null : agentOf(forest, key);
+  }
+
+  forestOf(thread: AgentKey): Forest {
+    const known = this.#forests.get(thread) ?? this.#library.forestOf([thread]);
+    this.#forests.set(thread, known);
+    return known;
+  }
+}
+
+/** In the words that agents stand in. One whose proxy died with it is lost. */
+function standing({ how, error, httpStatus, process, stop }: RecordedExchange): { readonly status: Status; readonly reason: string } {
+  switch (how) {
+    case "open": {
+      const isAlive = process !== null && processLiveness({ pid: process.pid, startedAt: process.startedAt, birth: null, domain: null }) === "alive";
+      return isAlive
+        ? { status: "running", reason: "it has not been answered to the end" }
+        : { status: "shutdown", reason: "the proxy ended before the answer did: it is lost" };
+    }
+    case "finished":
+      if (error !== null || (httpStatus ?? 0) >= 400) return { status: "errored", reason: error ?? `the upstream answered ${httpStatus}` };
+      return { status: "completed", reason: stop === null ? "it was answered" : `it was answered: ${stop}` };
+    case "aborted":
+      return { status: "shutdown", reason: "the client went before the answer was complete" };
+    case "failed":
+    case "timed-out":
+    case "refused":
+      return { status: "errored", reason: error ?? how };
+    default:
+      return how satisfies never;
+  }
+}
+
+/** The agent that a URI names, or that made a request. */
+export function uriOf(library: Library, word: string): string {
+  const exchange = library.store.exchange(word, library.under);
+  if (exchange === null) return word;
+  const agent = new Requests(library).agentOf(exchange);
+  if (agent === null) throw new Failure("not_found", `nobody is known to have made request ${word}`, ["next: name the agent by its URI"]);
+  return agent.uri;
+}
+
+export const keyOf = (library: Library, word: string): AgentKey => resolve(library, uriOf(library, word)).key;

@@ -1,0 +1,64 @@
+import { Failure } from "../../app/failure.ts";
+import { parseDuration } from "../../core/duration.ts";
+import type { Context } from "../context.ts";
+import { count } from "../render/format.ts";
+import { portOf } from "./serve.ts";
+
+export interface ProxyOptions {
+  readonly port?: string;
+  readonly host?: string;
+  readonly upstream?: string;
+  readonly via?: string;
+  readonly timeout: string;
+  readonly redact?: boolean;
+}
+
+const PORT = 4748;
+const bytes = (n: number) => `${count(n)}B`;
+const LOCAL = "127.0.0.1";
+
+/** Starts the proxy, prints its address on a line of its own, and stays until it is interrupted. */
+export async function proxy(context: Context, options: ProxyOptions): Promise<void> {
+  const { terminal, env, json } = context;
+  const upstream = options.upstream === undefined ? null : urlOf("--upstream", options.upstream, ["http:", "https:"]);
+  const via = options.via === undefined ? null : urlOf("--via", options.via, ["http:"]);
+  const silenceMs = parseDuration(options.timeout);
+  if (silenceMs === null) throw new Failure("usage", `--timeout ${options.timeout}: not a time`, ["write a number and its unit, such as 30s or 10m"]);
+  const settings = await context.settings();
+  const { level, patterns, paths } = {
+    level: settings.values["redaction.level"],
+    patterns: settings.values["redaction.patterns"],
+    paths: settings.values["redaction.paths"],
+  };
+  // Loaded on demand: no other command needs it.
+  const { runProxy } = await import("../../app/proxy/run.ts");
+  const running = await runProxy({
+    env,
+    settings,
+    port: portOf(options.port) ?? PORT,
+    host: options.host ?? LOCAL,
+    upstream,
+    via,
+    silenceMs,
+    redaction: options.redact === true ? { level, patterns, paths } : null,
+    talk: terminal.talk,
+  });
+  const { url, folder, kept } = running;
+  terminal.out(json ? JSON.stringify({ url, upstream: upstream?.href ?? null, folder, kept, pid: process.pid }) : url);
+  const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
+  terminal.talk(
+    `Passes requests on to ${upstream?.href ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
+  );
+  terminal.talk(terminal.colors.dim("Tell your agent to use it: ANTHROPIC_BASE_URL, or base_url in its settings. Ctrl-C stops it."));
+  await new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+  });
+  await running.stop();
+}
+
+function urlOf(option: string, given: string, protocols: readonly string[]): URL {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !protocols.includes(url.protocol))
+    throw new Failure("usage", `${option} ${given}: not an address`, [`write one that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`]);
+  return url;
+}

@@ -1,0 +1,79 @@
+import type { Status } from "./agent.ts";
+import type { JsonObject } from "./json.ts";
+import type { RequestTag } from "./traffic.ts";
+import type { Tokens } from "./usage.ts";
+
+/** One proxied request as it is told outside. */
+export interface RequestRecord {
+  readonly request_id: string;
+  readonly uri: string | null;
+  readonly is_subtask: boolean;
+  readonly parent_task_request_id: string | null;
+  readonly task_tool_invocation: readonly {
+    readonly tool_use_id: string;
+    readonly name: string;
+    readonly prompt: string | null;
+    readonly description: string | null;
+  }[];
+  readonly conversation_id: string;
+  readonly branch: string;
+  readonly previous_request_id: string | null;
+  readonly is_retry: boolean;
+  readonly tag: RequestTag | null;
+  readonly method: string;
+  readonly path: string;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly message_count: number;
+  readonly status: Status;
+  readonly status_reason: string;
+  readonly http_status: number | null;
+  readonly stop_reason: string | null;
+  readonly error: string | null;
+  readonly usage: Tokens | null;
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  readonly first_token_ms: number | null;
+  readonly duration_ms: number | null;
+}
+
+export interface Subtask {
+  /** Its first request; null where none of it went by. */
+  readonly request_id: string | null;
+  readonly task_number: number;
+  readonly tool_use_id: string;
+  readonly description: string | null;
+  readonly prompt: string | null;
+  readonly message_count: number;
+  readonly status: Status;
+  readonly uri: string;
+  readonly tokens: number;
+  readonly duration_ms: number | null;
+}
+
+/** A text that was sent, by the name under which all of it can be asked for. */
+export interface Piece {
+  readonly piece: string;
+  readonly role: string;
+  readonly preview: string;
+  readonly chars: number;
+  /** It was not in the request before. */
+  readonly is_new: boolean;
+}
+
+export interface RequestContent {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly response_headers: Readonly<Record<string, string>>;
+  readonly system: Piece | null;
+  readonly tools: Piece | null;
+  readonly messages: readonly Piece[];
+  /** Of the request before: what its system prompt and tools were called, and messages that are not in this one any more. */
+  readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
+  readonly settings: JsonObject;
+  readonly answer: readonly JsonObject[];
+}
+
+/** One with all that was said in it. */
+export interface RequestDetail extends RequestRecord {
+  readonly content: RequestContent;
+}

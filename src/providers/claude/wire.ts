@@ -1,0 +1,127 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import { type AgentKey, partsOf } from "../../core/ids.ts";
+import { asObject, asWords, parseJson } from "../../core/json.ts";
+import type { AskedRow, Caller, Dialect, RequestTag, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import * as key from "./keys.ts";
+import { readUserText } from "./prompt.ts";
+import { readRow } from "./rows.ts";
+import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
+
+/** Claude Code's requests to the API: docs/formats/claude.md, "On the wire". */
+export const wire: Dialect = {
+  vendor: "anthropic",
+  namesAnswers: true,
+  identify(asked): Caller | null {
+    const { headers } = asked;
+    const session = headers["x-claude-code-session-id"] ?? sessionIn(asked);
+    if (session === undefined || session === null) return null;
+    const [thread, id, above] = [key.thread(session), headers["x-claude-code-agent-id"], headers["x-claude-code-parent-agent-id"]];
+    const mate = id?.includes("@") === true;
+    return {
+      session,
+      thread,
+      agent: id === undefined ? null : key.agent(session, id),
+      parent: id === undefined ? null : above === undefined ? thread : key.agent(session, above),
+      rule: above === undefined ? "x-claude-code-agent-id" : "x-claude-code-parent-agent-id",
+      kind: mate ? "teammate" : isWorkflow(asked) ? "workflow" : null,
+      name: mate ? (id?.split("@", 1)[0] ?? null) : null,
+      path: null,
+      agentType: headers["x-claude-code-agent-type"] ?? null,
+      // Since 2.1.175.
+      isAgent: asked.opening.includes("cc_is_subagent=true"),
+      version: /^claude-cli\/([\w.-]+)/.exec(headers["user-agent"] ?? "")?.[1] ?? null,
+      cwd: cwdIn(asked),
+      tag: id === undefined ? tagOf(asked) : null,
+    };
+  },
+  prompt({ first, tail, chain }) {
+    // What stands before it is context, or the history that a forked agent begins with.
+    const text = readUserText((chain.length > 1 ? tail.at(-1)?.texts.at(-1) : first.at(-1)) ?? "");
+    return text.is === "prompt" ? asWords(text.text.replace(FORK, "")) : null;
+  },
+  open: (caller, _, saved) => new ClaudeVoice(sessionOf(caller.thread), saved),
+  response: (thread, id) => key.record(sessionOf(thread), id),
+  unnamed: (thread, response) => key.inlineAgent(sessionOf(thread), response),
+  namedIn(text, thread) {
+    const id = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(text)?.[1];
+    return id === undefined ? null : key.agent(sessionOf(thread), id);
+  },
+  matches: ({ thread }, prompt) => (prompt === null ? [] : [key.promptMatch(sessionOf(thread), prompt)]),
+};
+
+const FORK = /^<fork-boilerplate>[\s\S]*<\/fork-boilerplate>\s*Your directive: /;
+
+const sessionOf = (thread: AgentKey) => partsOf(thread).thread;
+
+/** Up to 2.1.70 `user_<hash>_account_<uuid>_session_<uuid>`, then JSON. */
+function sessionIn({ rest }: AskedRow): string | null {
+  const user = asWords(asObject(rest.metadata)?.user_id);
+  if (user === null) return null;
+  return asWords(asObject(parseJson(user)?.value)?.session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user)?.[1] ?? null;
+}
+
+const isWorkflow = ({ headers, first }: AskedRow) =>
+  headers["x-claude-code-request-class"] === "workflow" || first.at(-1)?.startsWith("[Workflow harness") === true;
+
+const cwdIn = ({ opening, first }: AskedRow) =>
+  /(?:Primary working directory|Working directory): ([^\n]+)/.exec([opening, ...first].join("\n"))?.[1]?.trim() ?? null;
+
+/** What the product asks a model for on its own behalf. By its own word where it gives one (CLAUDE_CODE_GATEWAY_HINT_HEADERS). */
+function tagOf(asked: AskedRow): RequestTag | null {
+  const stated = asked.headers["x-claude-code-request-class"];
+  if (stated === "compaction" || stated === "auxiliary") return stated;
+  const last = asked.tail.at(-1)?.texts.at(-1) ?? "";
+  if (/^Your task is to create a detailed summary of (?:the|this) conversation/.test(last.trimStart())) return "compaction";
+  if (asked.first.length === 1 && asked.chain.length === 1 && last === "Warmup") return "warmup";
+  if (asked.offered > 0) return null;
+  if (asked.rest.max_tokens === 1 && /^\s*quota\s*$/.test(last)) return "quota";
+  // Whatever works for somebody has tools.
+  return /\btitle\b/.test(asked.opening) ? "title" : "auxiliary";
+}
+
+interface Memory {
+  readonly spawns: readonly string[];
+}
+
+const NO_ROW = readRow({});
+
+class ClaudeVoice implements Voice {
+  readonly #session: string;
+  readonly #spawns: Set<string>;
+
+  constructor(session: string, saved?: unknown) {
+    this.#session = session;
+    this.#spawns = new Set((saved as Memory | undefined)?.spawns);
+  }
+
+  told(out: FindingsOf, tail: readonly TailPart[]): void {
+    for (const { texts, results } of tail) {
+      for (const { id, isError, text } of results) {
+        if (this.#spawns.delete(id)) readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, true);
+      }
+      // Before any reminder is taken out: that is where they stand.
+      for (const text of texts) readNotifications(out, text, this.#session);
+    }
+  }
+
+  called(out: FindingsOf, { id, name, input }: ToolCall): void {
+    const spawn = spawnCalled({ is: "tool-use", id, name, input }, NO_ROW, this.#session);
+    if (spawn !== null) {
+      this.#spawns.add(id);
+      out.add(spawn);
+    }
+    const to = name === "SendMessage" ? asWords(input.to) : null;
+    if (to !== null && /^a[0-9a-f]{6,}$/.test(to))
+      out.add({
+        type: "lifecycle",
+        of: key.agent(this.#session, to),
+        state: "revived",
+        source: "parent_rollout",
+        says: "a message from its parent set it to work again",
+        result: null,
+      });
+  }
+
+  key = (id: string) => key.call(this.#session, id);
+  save = (): Memory => ({ spawns: [...this.#spawns] });
+}

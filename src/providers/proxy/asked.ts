@@ -1,0 +1,124 @@
+import { asList, asObject, asText, asWords, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
+import type { Api, AskedRow, PieceRow, TailPart } from "../../core/traffic.ts";
+import { messagesIn, nameOf, resultsIn, sideOf, textsIn, wordOf } from "./units.ts";
+
+/** What is asked, before its body is looked into. */
+export interface Question {
+  readonly request: string;
+  readonly method: string;
+  readonly path: string;
+  readonly upstream: string;
+  /** Names and values in turn, as they came. */
+  readonly headers: readonly string[];
+  readonly windowMs: number | null;
+  readonly process: AskedRow["process"];
+}
+
+/** Longer texts are cut where they are only there to be recognised. */
+const MAX_TEXT = 20_000;
+const MAX_OPENING = 2_000;
+const MAX_DEPTH = 50;
+const CREDENTIALS =
+  /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token$|secret|password|signature/;
+
+/** Headers by name, without those that open doors. Kept is that there was one. */
+export function harmless(headers: readonly string[]): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = (headers[i] ?? "").toLowerCase();
+    const value = CREDENTIALS.test(name) ? "[withheld]" : (headers[i + 1] ?? "");
+    kept[name] = name in kept ? `${kept[name]}, ${value}` : value;
+  }
+  return kept;
+}
+
+/** Which API is spoken, by the path alone: gateways put whatever they like before it. */
+export function apiOf(method: string, path: string): Api {
+  const [bare = ""] = path.split("?", 1);
+  if (method !== "POST") return "other";
+  if (/\/messages\/count_tokens$/.test(bare)) return "count";
+  if (/\/(messages|model\/[^/]+\/invoke(-with-response-stream)?)$/.test(bare)) return "messages";
+  return /\/responses$/.test(bare) ? "responses" : "other";
+}
+
+export interface Asked {
+  readonly row: AskedRow;
+  /** Long texts, by name: each needs to be kept once. */
+  readonly pieces: readonly PieceRow[];
+}
+
+/** The row of a request, from its head and the text of its body; null for a body that could not be read. */
+export function readAsked(question: Question, text: string | null, bytes: number): Asked {
+  const api = apiOf(question.method, question.path);
+  const body = text === null ? null : asObject(parseJson(text)?.value);
+  const base = { ...question, is: "asked" as const, headers: harmless(question.headers), bytes, api };
+  if (body === null || api === "other") return { row: { ...base, ...NOTHING_READ, rest: otherBody(body, text) }, pieces: [] };
+
+  const pieces: PieceRow[] = [];
+  const piece = (json: unknown): string => {
+    const name = nameOf(jsonText(undecorated(json)) ?? "");
+    pieces.push({ is: "piece", piece: name, json });
+    return name;
+  };
+  const { messages: _, input: __, system, instructions, tools, model, ...rest } = body;
+  const messages = messagesIn(api, body);
+  const preface = system ?? instructions ?? null;
+  const first = messages.find((message) => sideOf(message) === "user" && textsIn(message).length > 0);
+  return {
+    row: {
+      ...base,
+      model: asWords(model) ?? modelInPath(question.path),
+      stream: body.stream === true || question.path.includes("invoke-with-response-stream"),
+      system: preface === null ? null : piece(preface),
+      tools: tools == null ? null : piece(tools),
+      messages: messages.map(piece),
+      chain: messages.flatMap((message) => wordOf(message) ?? []),
+      offered: asList(tools).length + messages.reduce((sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0), 0),
+      first: first === undefined ? [] : textsIn(first).map(cut),
+      opening: openingOf(preface),
+      tail: tailOf(messages),
+      rest,
+    },
+    pieces,
+  };
+}
+
+/** Marks of what is to be cached move on with every request, and change nothing that is said. */
+function undecorated(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (key === "cache_control" ? [] : [[key, undecorated(item, depth + 1)]])));
+}
+
+const NOTHING_READ = {
+  model: null,
+  stream: false,
+  system: null,
+  tools: null,
+  messages: [],
+  chain: [],
+  offered: 0,
+  first: [],
+  opening: "",
+  tail: [],
+} as const;
+
+const otherBody = (body: JsonObject | null, text: string | null): JsonObject => body ?? (text === null || text === "" ? {} : { text: cut(text) });
+const modelInPath = (path: string) => /\/model\/([^/]+)\//.exec(path)?.[1] ?? null;
+const cut = (text: string) => text.slice(0, MAX_TEXT);
+
+const openingOf = (preface: unknown) => (typeof preface === "string" ? preface : textsIn({ content: preface }).join("\n")).slice(0, MAX_OPENING);
+
+/** What came since the model last spoke. Several texts by one speaker stay apart: the last one is what was meant. */
+function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
+  const last = messages.findLastIndex((message) => sideOf(message) === "model");
+  return messages.slice(last + 1).flatMap((message) => {
+    if (sideOf(message) !== "user") return [];
+    const [texts, results] = [textsIn(message).map(cut), resultsIn(message)];
+    return texts.length + results.length === 0 ? [] : [{ texts, results }];
+  });
+}
+
+/** A text of the body that names something, such as `metadata.user_id`. */
+export const inRest = ({ rest }: AskedRow, ...path: readonly string[]): string | null =>
+  asText(path.reduce<unknown>((value, key) => asObject(value)?.[key], rest));

@@ -1,0 +1,40 @@
+import { asList, asObject, asText, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import type { ToolCall } from "../../core/traffic.ts";
+
+/** A part of an answer, whichever API it is of. */
+export type Part =
+  | { readonly is: "text"; readonly text: string }
+  | { readonly is: "reasoning"; readonly text: string }
+  | { readonly is: "call"; readonly call: ToolCall }
+  | { readonly is: "other" };
+
+export function partOf(block: JsonObject): Part {
+  switch (block.type) {
+    case "text":
+      return { is: "text", text: asText(block.text) ?? "" };
+    case "message":
+      return { is: "text", text: textsOf(block.content) };
+    case "thinking":
+      return { is: "reasoning", text: asText(block.thinking) ?? "" };
+    case "reasoning":
+      return { is: "reasoning", text: textsOf(block.summary) };
+    case "tool_use":
+      return called(block, asWords(block.id), block.input);
+    case "function_call":
+      return called(block, asWords(block.call_id), parseJson(asText(block.arguments) ?? "")?.value);
+    case "custom_tool_call":
+      return called(block, asWords(block.call_id), { input: block.input });
+    default:
+      return { is: "other" };
+  }
+}
+
+function called(block: JsonObject, id: string | null, input: unknown): Part {
+  const name = asWords(block.name);
+  return id === null || name === null ? { is: "other" } : { is: "call", call: { id, name, input: asObject(input) ?? {}, block } };
+}
+
+const textsOf = (content: unknown) =>
+  asList(content)
+    .flatMap((item) => asText(asObject(item)?.text) ?? [])
+    .join("\n");

@@ -1,0 +1,44 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { AgentKey, CallKey, RecordKey } from "../../core/ids.ts";
+import type { TrafficRow } from "../../core/traffic.ts";
+import { partOf } from "./blocks.ts";
+
+interface Context {
+  readonly at: number;
+  readonly speaker: AgentKey;
+  readonly isFirst: boolean;
+  readonly prompt: string | null;
+  readonly response: RecordKey | null;
+  key(id: string): CallKey;
+}
+
+const CONTEXT = /^\s*<(system-reminder|environment_context|user_instructions)>[\s\S]*<\/\1>\s*$/;
+
+/** A row of traffic as people want to read it. The product's own records may say the same. */
+export function eventsIn(row: TrafficRow, { at, speaker, response, key }: Context): readonly EventDraft[] {
+  const base = { speaker, keys: response === null ? [] : [response], at, tool: null, response, witness: true as const };
+  switch (row.is) {
+    case "asked":
+      return row.tail.flatMap(({ texts, results }): EventDraft[] => [
+        ...results.map(({ id, isError, text }) => ({
+          ...base,
+          kind: "toolResult" as const,
+          text,
+          tool: { name: null, call: key(id), input: null, isError },
+        })),
+        ...texts.filter((text) => text.trim() !== "" && !CONTEXT.test(text)).map((text) => ({ ...base, kind: "user" as const, text })),
+      ]);
+    case "block": {
+      const part = partOf(row.block);
+      if (part.is === "text" || part.is === "reasoning")
+        return part.text.trim() === "" ? [] : [{ ...base, kind: part.is === "text" ? "assistant" : "reasoning", text: part.text }];
+      return part.is === "call"
+        ? [{ ...base, kind: "toolCall", text: null, tool: { name: part.call.name, call: key(part.call.id), input: part.call.input, isError: false } }]
+        : [];
+    }
+    case "ended":
+      return row.error === null ? [] : [{ ...base, kind: "error", text: row.error }];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,20 @@
+import type { FileStream, Provider } from "../../core/provider.ts";
+import { NAME } from "./anonymous.ts";
+import { Traffic } from "./traffic.ts";
+
+/** API traffic that our own proxy recorded, of whichever products' clients: each says in its folder how its requests are to be understood. */
+export function proxyOf(products: readonly Provider[]): Provider {
+  const dialects = new Map(products.flatMap(({ name, wire }) => (wire === undefined ? [] : [[name, wire] as const])));
+  return {
+    name: NAME,
+    product: "API proxy",
+    vendor: null,
+    folders: [],
+    idForm: "a conversation is named by its first request, such as req-mh1k2v9c-4f2a",
+    roots: () => [],
+    stream: () => null,
+    recorded: (path): FileStream | null => (path.endsWith(".jsonl") ? { shape: "lines", open: (file, saved) => new Traffic(dialects, file, saved) } : null),
+    isThreadId: (id) => /^[\w-]{3,}$/.test(id),
+    isAgentId: (id) => /^[\w-]+$/.test(id),
+  };
+}

@@ -1,0 +1,89 @@
+import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { APIS, type AskedRow, type EndedRow, type TailPart, type TrafficRow } from "../../core/traffic.ts";
+
+/** A row that was recorded, made sure of: recordings are files like others, and anything may stand in a file. Null for what is none. */
+export function readRow(note: JsonObject): TrafficRow | null {
+  const request = asWords(note.request);
+  if (note.is === "piece") {
+    const piece = asWords(note.piece);
+    return piece === null ? null : { is: "piece", piece, json: note.json };
+  }
+  if (request === null) return null;
+  switch (note.is) {
+    case "asked":
+      return readAskedRow(note, request);
+    case "answered":
+      return { is: "answered", request, status: asNumber(note.status) ?? 0, headers: texts(note.headers) };
+    case "opened": {
+      const response = asWords(note.response);
+      return response === null ? null : { is: "opened", request, response, model: asWords(note.model), usage: asObject(note.usage) };
+    }
+    case "block": {
+      const block = asObject(note.block);
+      return block === null ? null : { is: "block", request, block };
+    }
+    case "ended":
+      return readEnded(note, request);
+    default:
+      return null;
+  }
+}
+
+function readAskedRow(note: JsonObject, request: string): AskedRow {
+  const process = asObject(note.process);
+  const [pid, startedAt] = [asNumber(process?.pid), asNumber(process?.startedAt)];
+  return {
+    is: "asked",
+    request,
+    method: asText(note.method) ?? "",
+    path: asText(note.path) ?? "",
+    upstream: asText(note.upstream) ?? "",
+    headers: texts(note.headers),
+    bytes: asNumber(note.bytes) ?? 0,
+    api: APIS.find((api) => api === note.api) ?? "other",
+    model: asWords(note.model),
+    stream: note.stream === true,
+    system: asWords(note.system),
+    tools: asWords(note.tools),
+    messages: words(note.messages),
+    chain: words(note.chain),
+    offered: asNumber(note.offered) ?? 0,
+    first: words(note.first),
+    opening: asText(note.opening) ?? "",
+    tail: asList(note.tail).map(readTail),
+    rest: asObject(note.rest) ?? {},
+    windowMs: asNumber(note.windowMs),
+    process: pid === null || startedAt === null ? null : { pid, startedAt },
+  };
+}
+
+function readTail(value: unknown): TailPart {
+  const part = asObject(value);
+  const results = asList(part?.results).flatMap((item) => {
+    const result = asObject(item);
+    const id = asWords(result?.id);
+    return id === null ? [] : [{ id, isError: result?.isError === true, text: asText(result?.text) ?? "" }];
+  });
+  return { texts: words(part?.texts), results };
+}
+
+const HOW = ["finished", "aborted", "failed", "timed-out", "refused"] as const;
+
+function readEnded(note: JsonObject, request: string): EndedRow {
+  return {
+    is: "ended",
+    request,
+    how: HOW.find((how) => how === note.how) ?? "failed",
+    error: asWords(note.error),
+    status: asNumber(note.status),
+    stop: asWords(note.stop),
+    usage: asObject(note.usage),
+    firstTokenMs: asNumber(note.firstTokenMs),
+    durationMs: asNumber(note.durationMs) ?? 0,
+    bytes: asNumber(note.bytes) ?? 0,
+  };
+}
+
+const words = (value: unknown): readonly string[] => asList(value).flatMap((item) => asText(item) ?? []);
+const texts = (value: unknown): Record<string, string> =>
+  Object.fromEntries(Object.entries(asObject(value) ?? {}).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])));

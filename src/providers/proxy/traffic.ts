@@ -1,0 +1,357 @@
+import type { EventDraft } from "../../core/event.ts";
+import type { Exchange } from "../../core/exchange.ts";
+import { FindingsOf, problemAt } from "../../core/findings.ts";
+import type { AgentKey, RecordKey } from "../../core/ids.ts";
+import { threadKey } from "../../core/ids.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { RecordRead, Stand } from "../../core/observation.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import { readRecorded } from "../../core/recording.ts";
+import type { AnsweredRow, AskedRow, BlockRow, Dialect, EndedRow, OpenedRow, TailPart, TrafficRow, Voice } from "../../core/traffic.ts";
+import { NAME } from "./anonymous.ts";
+import { partOf } from "./blocks.ts";
+import { Callers, type Who } from "./callers.ts";
+import { eventsIn } from "./events.ts";
+import { readRow } from "./rows.ts";
+import { tokensOf } from "./tokens.ts";
+import { answerWords } from "./units.ts";
+
+/** An exchange that has not ended yet. */
+interface Open {
+  readonly who: Who | null;
+  readonly at: number;
+  readonly chain: readonly string[];
+  readonly tail: readonly TailPart[];
+  readonly windowMs: number | null;
+  agent: AgentKey | null;
+  response: RecordKey | null;
+  /** The same, as the API has it. */
+  answer: string | null;
+  model: string | null;
+  blocks: JsonObject[];
+  exchange: Exchange;
+}
+
+interface Memory {
+  readonly callers: unknown;
+  readonly open: readonly (readonly [string, Open])[];
+  readonly voices: readonly (readonly [AgentKey, unknown])[];
+  readonly prompts: readonly (readonly [string, string])[];
+}
+
+/** Where requests that nobody is known to have made are filed. */
+const NOBODY = threadKey(NAME, "other");
+
+const RECORD: RecordRead = { type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false };
+
+/** Reads recorded API traffic: whose each request is, what it says of others, what it used. */
+export class Traffic implements Parser {
+  readonly #file: SourceFile;
+  readonly #callers: Callers;
+  readonly #open: Map<string, Open>;
+  readonly #voices = new Map<AgentKey, Voice>();
+  readonly #savedVoices: Map<AgentKey, unknown>;
+  /** What calls without a result asked for. */
+  readonly #prompts: Map<string, string>;
+  #last: { readonly line: number; readonly row: TrafficRow; readonly at: number; readonly of: Open | null } | null = null;
+
+  constructor(dialects: ReadonlyMap<string, Dialect>, file: SourceFile, saved?: unknown) {
+    const memory = saved as Memory | undefined;
+    this.#file = file;
+    this.#callers = new Callers(dialects, memory?.callers);
+    this.#open = new Map(memory?.open);
+    this.#savedVoices = new Map(memory?.voices);
+    this.#prompts = new Map(memory?.prompts);
+  }
+
+  save(): Memory {
+    const voices = new Map(this.#savedVoices);
+    for (const [agent, voice] of this.#voices) voices.set(agent, voice.save());
+    return { callers: this.#callers.save(), open: [...this.#open], voices: [...voices], prompts: [...this.#prompts] };
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#last = null;
+    const recorded = readRecorded(record);
+    if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    const row = "note" in recorded ? readRow(recorded.note) : null;
+    if (row === null) return problemAt(this.#file.path, line, "record-malformed", "no row of an exchange");
+    if (row.is === "piece") return NOTHING;
+    const { at } = recorded;
+    if (row.is === "asked") return this.#asked(row, at, line);
+    const open = this.#open.get(row.request);
+    // Its beginning was lost, or thrown away with an older file.
+    if (open === undefined) return NOTHING;
+    this.#last = { line, row, at, of: open };
+    switch (row.is) {
+      case "answered":
+        return this.#answered(row, open);
+      case "opened":
+        return this.#opened(row, open, at, line);
+      case "block":
+        return this.#block(row, open, at, line);
+      case "ended":
+        return this.#ended(row, open, at, line);
+      default:
+        return row satisfies never;
+    }
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line);
+    if (this.#last === null) return [];
+    const { row, at, of } = this.#last;
+    const speaker = of?.agent ?? NOBODY;
+    return eventsIn(row, {
+      at,
+      speaker,
+      isFirst: of?.who?.isFirst === true,
+      prompt: of?.who?.prompt ?? null,
+      key: (id) => this.#voiceOf(of, speaker).key(id),
+      response: of?.response ?? null,
+    });
+  }
+
+  #asked(row: AskedRow, at: number, line: number): Findings {
+    const who = this.#callers.identify(row, at);
+    const caller = who?.caller ?? this.#callers.callerOf(row);
+    const speaker = who?.agent ?? caller?.agent ?? caller?.thread ?? NOBODY;
+    const open: Open = {
+      who,
+      at,
+      chain: row.chain,
+      tail: row.tail,
+      windowMs: row.windowMs,
+      agent: who?.agent ?? null,
+      response: null,
+      answer: null,
+      model: row.model,
+      blocks: [],
+      exchange: exchangeOf(row, who, { speaker, thread: caller?.thread ?? NOBODY }, at),
+    };
+    this.#open.set(row.request, open);
+    this.#last = { line, row, at, of: open };
+    const out = this.#findings(open, at, line, []);
+    if (open.agent !== null && who?.isUnnamed === false) this.#begin(out, open, at);
+    return this.#with(out, open);
+  }
+
+  /** All that a request says; told as soon as it is known whose it is. */
+  #begin(out: FindingsOf, open: Open, at: number) {
+    const { who, agent, tail } = open;
+    if (who === null || agent === null) return;
+    const { caller, prompt } = who;
+    const dialect = this.#callers.dialect(who.dialect);
+    const isRoot = agent === caller.thread && caller.parent === null;
+    out.add({
+      type: "agent-described",
+      agent,
+      file: { path: this.#file.path, bytes: this.#file.bytes },
+      ...(caller.kind === null ? {} : { kind: caller.kind }),
+      ...(caller.version === null ? {} : { productVersion: caller.version }),
+      ...(caller.agentType === null ? {} : { agentType: caller.agentType }),
+      ...(caller.name === null ? {} : { name: caller.name }),
+      ...(caller.path === null ? {} : { path: caller.path }),
+      ...(caller.cwd === null ? {} : { cwd: caller.cwd }),
+      ...(prompt === null || !(who.isFirst || who.agent === null) ? {} : { prompt }),
+    });
+    if (caller.parent !== null && caller.rule !== null)
+      out.add({
+        type: "parent-named",
+        child: agent,
+        parent: caller.parent,
+        rule: caller.rule,
+        source: "protocol",
+        confidence: 1,
+        says: caller.parent === caller.thread ? "its requests name it, and no agent above it" : "its requests name the agent above it",
+      });
+    if (who.isFirst || who.agent === null)
+      for (const match of isRoot && this.#isNamed(who) ? [] : dialect.matches(caller, prompt))
+        out.add({
+          type: "answers",
+          agent,
+          match,
+          rule: "prompt",
+          source: "inferred",
+          exclusive: true,
+          ...(open.windowMs === null ? {} : { withinMs: open.windowMs }),
+          says: "its first prompt equals the prompt of the call",
+        });
+    const voice = this.#voice(who, agent);
+    const results = tail.flatMap((part) => part.results.map(({ id, isError }) => ({ call: voice.key(id), isError })));
+    out.addAt(at, { ...RECORD, role: "user", stands: "open", results, message: !this.#isNamed(who) });
+    this.#name(out, who, tail);
+    voice.told(out, tail);
+  }
+
+  /** Results that name an agent which was known by what it said alone. */
+  #name(out: FindingsOf, { dialect, caller }: Who, tail: readonly TailPart[]) {
+    for (const { results } of tail)
+      for (const { id, text } of results) {
+        const prompt = this.#prompts.get(`${caller.thread} ${id}`);
+        const agent = prompt === undefined ? null : this.#callers.dialect(dialect).namedIn(text, caller.thread);
+        // A forked agent is given a result of its own for the call that made it.
+        if (prompt === undefined || agent === null) continue;
+        this.#prompts.delete(`${caller.thread} ${id}`);
+        const alias = this.#callers.resultNames(caller.thread, prompt, agent, text);
+        if (alias !== null) out.add({ type: "agent-aliased", alias, agent });
+      }
+  }
+
+  #answered(row: AnsweredRow, open: Open): Findings {
+    open.exchange = { ...open.exchange, httpStatus: row.status };
+    return this.#with(null, open);
+  }
+
+  #opened(row: OpenedRow, open: Open, at: number, line: number): Findings {
+    const { who } = open;
+    if (who === null) return NOTHING;
+    const dialect = this.#callers.dialect(who.dialect);
+    open.response = dialect.response(who.caller.thread, row.response);
+    open.answer = row.response;
+    open.model = row.model ?? open.model;
+    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, row.response);
+    open.exchange = { ...open.exchange, response: open.response, model: open.model, speaker: open.agent ?? who.caller.thread };
+    if (!who.isUnnamed || open.agent === null) return this.#with(null, open);
+    const out = this.#findings(open, at, line, [open.response]);
+    this.#begin(out, open, open.at);
+    return this.#with(out, open);
+  }
+
+  #block({ block }: BlockRow, open: Open, at: number, line: number): Findings {
+    open.blocks.push(block);
+    const { who, agent, response } = open;
+    if (who === null || agent === null) return NOTHING;
+    const part = partOf(block);
+    const out = this.#findings(open, at, line, response === null ? [] : [response]);
+    if (part.is === "text" && part.text !== "") out.add({ ...RECORD, role: "assistant", text: part.text, message: this.#isAnswer(who) });
+    if (part.is === "call") {
+      const voice = this.#voice(who, agent);
+      const call = voice.key(part.call.id);
+      out.add({ ...RECORD, role: "assistant", stands: "open", calls: [{ call, name: part.call.name }], message: this.#isAnswer(who) });
+      const before = out.observations.length;
+      voice.called(out, part.call);
+      for (const spawn of out.observations.slice(before)) {
+        if (spawn.type !== "spawn-called") continue;
+        const { tool: name, prompt, description } = spawn;
+        open.exchange = {
+          ...open.exchange,
+          invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description }],
+        };
+        if (prompt === null) continue;
+        this.#prompts.set(`${who.caller.thread} ${part.call.id}`, prompt);
+        this.#callers.offered(who, prompt, at);
+      }
+    }
+    return this.#with(out, open);
+  }
+
+  #ended(row: EndedRow, open: Open, at: number, line: number): Findings {
+    this.#open.delete(row.request);
+    const { who, response, exchange } = open;
+    const usage = row.usage === null ? null : tokensOf(exchange.api, row.usage);
+    open.exchange = {
+      ...exchange,
+      how: row.how,
+      error: row.error,
+      httpStatus: row.status ?? exchange.httpStatus,
+      stop: row.stop,
+      usage,
+      firstTokenMs: row.firstTokenMs,
+      durationMs: row.durationMs,
+    };
+    if (who === null) return this.#with(null, open);
+    this.#remember(row, open, who);
+    const isWhole = row.how === "finished" && row.error === null && row.stop !== null;
+    const agent =
+      open.agent ?? (who.internal !== null && open.answer !== null ? this.#callers.dialect(who.dialect).unnamed(who.caller.thread, open.answer) : null);
+    if (agent === null) return this.#with(null, open);
+    const out = this.#findings({ ...open, agent }, at, line, response === null ? [] : [response]);
+    if (who.internal !== null)
+      out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
+    else out.add({ ...RECORD, stands: standAfter(row, open.blocks) });
+    if (isWhole && usage !== null && response !== null) {
+      const { vendor } = this.#callers.dialect(who.dialect);
+      const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.namesNoAnswers ? { nameless: true as const } : {}) };
+      out.add({ type: "model-call", response, model: open.model ?? "", ...of, tokens: usage, chars: 0, ended: true });
+    }
+    return this.#with(out, open);
+  }
+
+  /** What was said here, for whoever goes on from it. */
+  #remember(row: EndedRow, open: Open, who: Who) {
+    const conversations = this.#callers.conversations(who);
+    if (row.how !== "finished" || row.error !== null) {
+      conversations.failed(row.request);
+      return;
+    }
+    conversations.answered(row.request, who.standing, open.chain, answerWords(open.exchange.api, open.blocks));
+    const said = open.blocks.flatMap((block) => {
+      const part = partOf(block);
+      return part.is === "text" ? [part.text] : [];
+    });
+    if (who.tag === "compaction") conversations.summarised(row.request, who.standing.conversation, said.join("\n"));
+    if (open.agent !== null) this.#callers.said(who.caller.thread, open.agent, said.join("\n"));
+  }
+
+  #voice(who: Who, agent: AgentKey): Voice {
+    const known = this.#voices.get(agent) ?? this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedVoices.get(agent) ?? undefined);
+    this.#voices.set(agent, known);
+    return known;
+  }
+
+  /** For events, which may be read by themselves. */
+  #voiceOf(open: Open | null, agent: AgentKey): Pick<Voice, "key"> {
+    return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#voice(open.who, agent);
+  }
+
+  /** The product keeps records of its own, in which messages are counted. */
+  #isNamed = (who: Who) => this.#callers.isNamed(who);
+  /** Where both witnesses know an answer by the same name, it is one message. */
+  #isAnswer = (who: Who) => !this.#isNamed(who) || this.#callers.dialect(who.dialect).namesAnswers;
+
+  #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
+    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, witness: true });
+  }
+
+  #with(out: FindingsOf | null, { exchange }: Open): Findings {
+    return { observations: out?.observations ?? [], problems: out?.problems ?? [], exchanges: [exchange] };
+  }
+}
+
+function standAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): Stand {
+  if (how === "aborted") return "interrupted";
+  if (how !== "finished" || error !== null) return "failed";
+  const waits = stop === "tool_use" || stop === "pause_turn" || blocks.some((block) => partOf(block).is === "call");
+  return waits || stop === null ? "open" : "answered";
+}
+
+function exchangeOf(row: AskedRow, who: Who | null, { speaker, thread }: Pick<Exchange, "speaker" | "thread">, at: number): Exchange {
+  const { request: id, api, method, path, upstream, model, process, chain } = row;
+  return {
+    id,
+    at,
+    speaker,
+    thread,
+    response: null,
+    api,
+    tag: who === null ? (api === "count" ? "count" : "other") : who.tag,
+    method,
+    path,
+    upstream,
+    model,
+    branch: who?.standing.branch ?? "main",
+    before: who?.standing.before ?? null,
+    isRetry: who?.standing.isRetry ?? false,
+    messages: chain.length,
+    how: "open",
+    error: null,
+    httpStatus: null,
+    stop: null,
+    usage: null,
+    firstTokenMs: null,
+    durationMs: null,
+    process,
+    invocations: [],
+  };
+}

@@ -1,0 +1,87 @@
+import { hash } from "../../core/hash.ts";
+import { asList, asObject, asText, asWords, type JsonObject, jsonText } from "../../core/json.ts";
+import type { Api, TailPart } from "../../core/traffic.ts";
+
+/** Context that clients put into what was said, and change from request to request. */
+const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+
+/** A short name for a text; equal texts have the same. */
+export const nameOf = (text: string) => hash(text).toString(36) + text.length.toString(36);
+
+/** What was said, without what clients add to it. */
+const plain = (text: string) => text.replace(REMINDER, "").replace(/\s+/g, " ").trim();
+
+/** The messages of a request, whichever API it is of. */
+export function messagesIn(api: Api, body: JsonObject): readonly JsonObject[] {
+  const list = api === "responses" ? (typeof body.input === "string" ? [{ role: "user", content: body.input }] : body.input) : body.messages;
+  return asList(list).map((item) => asObject(item) ?? {});
+}
+
+/** Who said a message: the model, somebody to the model, or neither. */
+export function sideOf(message: JsonObject): "model" | "user" | "other" {
+  // Up to 0.135, what agents of Codex write to each other stands in a message of the assistant.
+  if (message.role === "assistant") return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
+  const type = asText(message.type);
+  if (type === null || type === "message") return message.role === "user" ? "user" : "other";
+  if (type.endsWith("_output")) return "user";
+  return type.endsWith("_call") || type === "reasoning" ? "model" : type === "agent_message" ? "user" : "other";
+}
+
+/** The word for a message in a chain; null for what is no part of what was said. */
+export function wordOf(message: JsonObject): string | null {
+  if (sideOf(message) === "other") return null;
+  const said = partsOf(message).join("\n");
+  return said === "" ? null : nameOf(`${sideOf(message)}\n${said}`);
+}
+
+function partsOf(message: JsonObject): readonly string[] {
+  const call = asWords(message.call_id);
+  if (call !== null) return [`${sideOf(message)} ${call}`];
+  if (message.type === "reasoning") return [];
+  const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : asList(message.content);
+  return content.flatMap((item) => {
+    const block = asObject(item) ?? {};
+    const id = asWords(block.type === "tool_result" ? block.tool_use_id : block.type === "tool_use" ? block.id : null);
+    if (id !== null) return [`${asText(block.type)} ${id}`];
+    const text = plain(asText(block.text) ?? "");
+    if (text !== "") return [text];
+    return block.type === "image" || block.type === "document" ? [nameOf(jsonText(block.source) ?? "")] : [];
+  });
+}
+
+/** The chain's word for an answer, as it will stand in the next request: one of all its blocks, or one of each item. */
+export function answerWords(api: Api, blocks: readonly JsonObject[]): readonly string[] {
+  const messages = api === "responses" ? blocks : [{ role: "assistant", content: blocks }];
+  return messages.flatMap((message) => wordOf(message) ?? []);
+}
+
+export function textsIn(message: JsonObject): readonly string[] {
+  if (typeof message.content === "string") return [message.content];
+  return asList(message.content).flatMap((item) => {
+    const block = asObject(item);
+    const text = block?.type === "tool_result" ? null : (asText(block?.text) ?? asText(block?.encrypted_content));
+    return text === null ? [] : [text];
+  });
+}
+
+const MAX_RESULT = 6_000;
+
+/** The beginning and the end: what a tool says of itself stands in one of them. */
+const shortened = (text: string) => (text.length <= MAX_RESULT ? text : `${text.slice(0, MAX_RESULT / 2)}\n…\n${text.slice(-MAX_RESULT / 2)}`);
+
+export function resultsIn(message: JsonObject): TailPart["results"] {
+  const output = asWords(message.call_id);
+  if (output !== null) return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(wordsIn(message.output)) }] : [];
+  return asList(message.content).flatMap((item) => {
+    const block = asObject(item);
+    const id = block?.type === "tool_result" ? asWords(block.tool_use_id) : null;
+    return id === null ? [] : [{ id, isError: block?.is_error === true, text: shortened(wordsIn(block?.content)) }];
+  });
+}
+
+function wordsIn(content: unknown): string {
+  if (typeof content === "string") return content;
+  return asList(content)
+    .flatMap((item) => asText(asObject(item)?.text) ?? [])
+    .join("\n");
+}

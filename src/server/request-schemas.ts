@@ -1,0 +1,97 @@
+/** The shapes of recorded API traffic, as in contract and document. */
+import * as v from "valibot";
+import { STATUSES } from "../core/agent.ts";
+import { REQUEST_TAGS } from "../core/traffic.ts";
+import { count, flag, Tokens, text, wholeNumber } from "./schemas.ts";
+
+const status = v.picklist(STATUSES);
+const when = v.pipe(v.string(), v.isoTimestamp());
+
+const request = {
+  request_id: v.string(),
+  uri: v.pipe(text, v.description("The agent that made it")),
+  is_subtask: v.boolean(),
+  parent_task_request_id: v.pipe(text, v.description("The request in whose answer the agent was called for")),
+  task_tool_invocation: v.array(v.object({ tool_use_id: v.string(), name: v.string(), prompt: text, description: text })),
+  conversation_id: v.string(),
+  branch: v.string(),
+  previous_request_id: text,
+  is_retry: v.boolean(),
+  tag: v.nullable(v.picklist(REQUEST_TAGS)),
+  method: v.string(),
+  path: v.string(),
+  upstream: v.string(),
+  model: text,
+  message_count: count,
+  status,
+  status_reason: v.string(),
+  http_status: v.nullable(count),
+  stop_reason: text,
+  error: text,
+  usage: v.nullable(v.object(Tokens)),
+  started_at: when,
+  ended_at: v.nullable(when),
+  first_token_ms: v.nullable(v.number()),
+  duration_ms: v.nullable(v.number()),
+};
+export const Request = v.pipe(v.object(request), v.metadata({ ref: "Request" }));
+export const Requests = v.object({ items: v.array(Request), next: text });
+
+const headers = v.record(v.string(), v.string());
+const piece = v.object({ piece: v.string(), role: v.string(), preview: v.string(), chars: count, is_new: v.boolean() });
+export const RequestDetail = v.object({
+  ...request,
+  content: v.object({
+    headers,
+    response_headers: headers,
+    system: v.nullable(piece),
+    tools: v.nullable(piece),
+    messages: v.array(piece),
+    previous: v.nullable(v.object({ system: text, tools: text, gone: v.array(v.string()) })),
+    settings: v.record(v.string(), v.unknown()),
+    answer: v.array(v.record(v.string(), v.unknown())),
+  }),
+});
+export const PieceText = v.object({ json: v.unknown() });
+
+export const Subtasks = v.object({
+  items: v.array(
+    v.object({
+      request_id: text,
+      task_number: count,
+      tool_use_id: v.string(),
+      description: text,
+      prompt: text,
+      message_count: count,
+      status,
+      uri: v.string(),
+      tokens: count,
+      duration_ms: v.nullable(v.number()),
+    }),
+  ),
+  next: v.null(),
+});
+
+export const Conversation = v.pipe(
+  v.object({
+    id: v.string(),
+    uri: v.string(),
+    title: text,
+    messages: count,
+    requests: count,
+    subtasks: count,
+    branches: v.array(v.object({ name: v.string(), requests: count, messages: count, first_request_id: v.string(), last_request_id: v.string() })),
+    first_at: when,
+    last_at: when,
+  }),
+  v.metadata({ ref: "Conversation" }),
+);
+export const Conversations = v.object({ items: v.array(Conversation), next: text });
+
+export const RequestsQuery = v.strictObject({
+  agent: v.optional(v.pipe(v.string(), v.description("only those of this agent, by its URI"))),
+  work: v.optional(v.pipe(flag, v.description("without titles, quotas, compactions and what else products ask for on their own behalf"))),
+  limit: v.optional(wholeNumber(1, 1_000), "50"),
+  cursor: v.optional(v.string()),
+});
+export const ConversationsQuery = v.strictObject({ limit: v.optional(wholeNumber(1, 200), "50"), cursor: v.optional(v.string()) });

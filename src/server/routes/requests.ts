@@ -1,0 +1,60 @@
+import { Hono } from "hono";
+import { conversation, conversations } from "../../app/conversations.ts";
+import { Failure } from "../../app/failure.ts";
+import { contentOf, pieceOf } from "../../app/request-content.ts";
+import { Requests as AllRequests, keyOf } from "../../app/requests.ts";
+import type { ServerContext } from "../context.ts";
+import { answers, checked } from "../describe.ts";
+import { Conversation, Conversations, ConversationsQuery, PieceText, RequestDetail, Requests, RequestsQuery, Subtasks } from "../request-schemas.ts";
+
+/** What the proxy recorded. */
+export function requestRoutes({ library }: ServerContext): Hono {
+  // For each question anew: the trees they are held against change.
+  const all = () => new AllRequests(library);
+  return new Hono()
+    .get("/requests", answers("Proxied requests, newest first", Requests, ["usage", "not_found"]), checked("query", RequestsQuery), (c) => {
+      const { agent, work, limit, cursor } = c.req.valid("query");
+      const { items, last, isMore } = all().list({
+        ...(agent === undefined ? {} : { agent: keyOf(library, agent) }),
+        ...(cursor === undefined ? {} : { after: placeIn(cursor) }),
+        isWork: work === true,
+        limit,
+      });
+      return c.json({ items, next: isMore && last !== null ? cursorOf(last) : null });
+    })
+    .get("/requests/:id", answers("One request, with what was sent and answered", RequestDetail, ["not_found"]), async (c) => {
+      const requests = all();
+      const exchange = requests.find(c.req.param("id"));
+      return c.json({ ...requests.record(exchange), content: await contentOf(exchange) });
+    })
+    .get("/requests/:id/subtasks", answers("The agents that its answer called for", Subtasks, ["not_found"]), (c) => {
+      const requests = all();
+      return c.json({ items: requests.subtasks(requests.find(c.req.param("id"))), next: null });
+    })
+    .get("/requests/:id/pieces/:piece", answers("One text that was sent, all of it", PieceText, ["not_found"]), async (c) =>
+      c.json({ json: await pieceOf(all().find(c.req.param("id")), c.req.param("piece")) }),
+    )
+    .get("/conversations", answers("Threads with recorded traffic, newest first", Conversations, ["usage"]), checked("query", ConversationsQuery), (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const { items, next } = conversations(library, limit, cursor === undefined ? undefined : placeIn(cursor));
+      return c.json({ items, next: next === null ? null : cursorOf(next) });
+    })
+    .get("/conversations/:id", answers("One of them", Conversation, ["usage", "not_found"]), (c) => c.json(conversation(library, c.req.param("id"))));
+}
+
+interface Place {
+  readonly at: number;
+  readonly id: string;
+}
+
+const cursorOf = ({ at, id }: Place) => Buffer.from(JSON.stringify([at, id])).toString("base64url");
+
+function placeIn(cursor: string): Place {
+  try {
+    const [at, id] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
+    if (typeof at === "number" && typeof id === "string") return { at, id };
+  } catch {
+    // Whatever it is, it is none of ours.
+  }
+  throw new Failure("usage", "cursor: not one of ours", ["write what `next` of the page before said"]);
+}

@@ -1,0 +1,57 @@
+/** A proxy of one's own in front of an upstream, and what its recording tells. */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Machine, readMachine } from "../../src/app/machine.ts";
+import { type ProxyRun, runProxy } from "../../src/app/proxy/run.ts";
+import { loadSettings } from "../../src/app/settings.ts";
+
+export interface Proxied {
+  readonly url: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly talk: readonly string[];
+  readonly folder: string;
+  /** Everything told so far is on disk afterwards. */
+  stop(): Promise<void>;
+  /** What is known of it. */
+  read(): Promise<Machine>;
+  dispose(): Promise<void>;
+}
+
+export async function startProxied(upstream: string, options: Partial<ProxyRun> = {}): Promise<Proxied> {
+  const scratch = mkdtempSync(join(tmpdir(), "retinue-proxy-"));
+  const home = join(scratch, "home");
+  mkdirSync(home);
+  const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(scratch, "data") };
+  const talk: string[] = [];
+  const running = await runProxy({
+    env,
+    settings: await loadSettings(env),
+    port: 0,
+    host: "127.0.0.1",
+    upstream: new URL(upstream),
+    via: null,
+    silenceMs: 60_000,
+    redaction: null,
+    talk: (words) => talk.push(words),
+    ...options,
+  });
+  let isStopped = false;
+  const stop = async () => {
+    if (!isStopped) await running.stop();
+    isStopped = true;
+  };
+  return {
+    url: running.url,
+    env,
+    talk,
+    folder: running.folder,
+    stop,
+    // Long after: whoever did not end by then never will.
+    read: () => readMachine({ env, now: () => Date.now() + 3_600_000 }),
+    async dispose() {
+      await stop();
+      rmSync(scratch, { recursive: true, maxRetries: 3 });
+    },
+  };
+}

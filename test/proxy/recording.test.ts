@@ -1,0 +1,294 @@
+/** What is written down, when, and what never is; and that agents notice nothing of what goes wrong with it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect, it, onTestFinished } from "vitest";
+import { keepWithin } from "../../src/app/proxy/retention.ts";
+import { Requests } from "../../src/app/requests.ts";
+import { loadSettings } from "../../src/app/settings.ts";
+import { until } from "../server.ts";
+import { type Proxied, startProxied } from "./proxied.ts";
+import { type Asked, startUpstream } from "./upstream.ts";
+import { replay, wireOf } from "./wires.ts";
+
+const SESSION = "11111111-2222-4333-8444-555555555555";
+const NAMED = { "x-claude-code-session-id": SESSION, "content-type": "application/json" };
+const body = (text: string) =>
+  JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: text }], tools: [{ name: "Bash" }] });
+const event = (data: { type: string; [more: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const START = event({
+  type: "message_start",
+  message: { id: "msg_01aaaaaaaaaaaaaaaaaaaaaa", model: "claude-opus-5-5", usage: { input_tokens: 3, output_tokens: 1 } },
+});
+const CALL = [
+  event({ type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "toolu_01aaaaaaaaaaaaaaaaaa", name: "Agent", input: {} } }),
+  event({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"prompt":"Look into it","descr' } }),
+  event({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: 'iption":"Look"}' } }),
+  event({ type: "content_block_stop", index: 0 }),
+].join("");
+const END =
+  event({
+    type: "message_delta",
+    delta: { stop_reason: "tool_use" },
+    usage: { output_tokens: 9, cache_read_input_tokens: 5, server_tool_use: { web_search_requests: 1 } },
+  }) + event({ type: "message_stop" });
+
+async function started(respond: (asked: Asked) => void, options: Parameters<typeof startProxied>[1] = {}) {
+  const upstream = await startUpstream(respond);
+  onTestFinished(() => upstream.close());
+  const proxied = await startProxied(upstream.url, options);
+  onTestFinished(() => proxied.dispose());
+  return proxied;
+}
+
+const recorded = ({ folder }: Proxied) => (existsSync(folder) ? readdirSync(folder) : []).map((name) => readFileSync(join(folder, name), "utf8")).join("");
+const requestsIn = async (proxied: Proxied) => {
+  const { library } = await proxied.read();
+  return new Requests(library).list({ limit: 99 }).items.toReversed();
+};
+
+function ask(proxied: Pick<Proxied, "url">, text: string | Buffer, headers: Record<string, string> = NAMED, path = "/v1/messages?beta=true") {
+  const asking = request(`${proxied.url}${path}`, { method: "POST", headers });
+  const done = new Promise<string>((resolve) => {
+    asking.on("response", (response) => {
+      let said = "";
+      response.on("data", (chunk) => {
+        said += chunk;
+      });
+      response.on("error", () => {});
+      response.on("close", () => resolve(said));
+    });
+    asking.on("error", () => resolve("gone"));
+  });
+  asking.end(text);
+  return { done, abort: () => asking.destroy() };
+}
+
+it("never keeps credentials", async () => {
+  const proxied = await started(({ outgoing }) => {
+    outgoing.writeHead(200, { "content-type": "application/json", "set-cookie": "session=geheim-5", "x-oauth-token": "geheim-6" });
+    outgoing.end("{}");
+  });
+  const secrets = { authorization: "Bearer geheim-1", "x-api-key": "geheim-2", cookie: "a=geheim-3", "proxy-authorization": "Basic geheim-4" };
+  await ask(proxied, body("Hello"), { ...NAMED, ...secrets }).done;
+  await proxied.stop();
+  expect(recorded(proxied)).toContain("Hello");
+  expect(recorded(proxied)).not.toContain("geheim");
+  for (const name of readdirSync(proxied.folder)) expect(statSync(join(proxied.folder, name)).mode & 0o077).toBe(0);
+});
+
+it("a spawn is known the moment its block ends, before the answer does, and the usage is the final one", async () => {
+  let finish = () => {};
+  const proxied = await started(({ outgoing }) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    outgoing.write(START + CALL);
+    finish = () => outgoing.end(END);
+  });
+  const { done } = ask(proxied, body("Begin"));
+  await until(() => recorded(proxied).includes("Look into it"));
+  const [running] = await requestsIn(proxied);
+  expect(running).toMatchObject({
+    status: "running",
+    task_tool_invocation: [{ name: "Agent", prompt: "Look into it", description: "Look", tool_use_id: "toolu_01aaaaaaaaaaaaaaaaaa" }],
+  });
+  finish();
+  await done;
+  await proxied.stop();
+  const [ended] = await requestsIn(proxied);
+  expect(ended).toMatchObject({ status: "completed", stop_reason: "tool_use", usage: { inputTokens: 3, outputTokens: 9, cacheReadTokens: 5 } });
+  expect(ended?.first_token_ms).not.toBeNull();
+  expect(recorded(proxied)).toContain("web_search_requests");
+});
+
+it("keeps what failed, was cut off and was given up, each as what it is", async () => {
+  const packed = gzipSync(START + CALL + END);
+  const proxied = await started(({ outgoing, body: asked }) => {
+    const what = asked.toString();
+    if (what.includes("overloaded")) {
+      outgoing.writeHead(529, { "content-type": "application/json" });
+      outgoing.end(JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }));
+    } else if (what.includes("cut gzip")) {
+      outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
+      outgoing.write(packed.subarray(0, packed.length - 40), () => setTimeout(() => outgoing.destroy(), 50));
+    } else if (what.includes("whole gzip")) {
+      outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
+      outgoing.end(packed);
+    } else if (what.includes("polite end")) {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      outgoing.end(START);
+    } else if (what.includes("malformed")) {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      outgoing.end(`data: {"type": "content\n\n${START}data: nonsense\n\n${CALL}${END}`);
+    } else if (what.includes("give up")) {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      outgoing.write(START);
+    }
+  });
+  for (const text of ["overloaded", "cut gzip", "whole gzip", "polite end", "malformed"]) await ask(proxied, body(text)).done;
+  const { abort, done } = ask(proxied, body("give up"));
+  await until(() => recorded(proxied).split('"is":"opened"').length >= 6);
+  abort();
+  await done;
+  await proxied.stop();
+  expect((await requestsIn(proxied)).map(({ status, error }) => [status, error])).toEqual([
+    ["errored", "overloaded_error: Overloaded"],
+    ["errored", "the upstream cut its answer off"],
+    ["completed", null],
+    ["errored", "the stream ended before the answer did"],
+    ["completed", null],
+    ["shutdown", null],
+  ]);
+});
+
+it("lists what asks no model anything, and takes none of it for work", async () => {
+  const proxied = await started(({ outgoing }) => outgoing.end(JSON.stringify({ input_tokens: 7 })));
+  await ask(proxied, body("How much is this?"), NAMED, "/v1/messages/count_tokens").done;
+  await ask(proxied, "", NAMED, "/v1/files").done;
+  await ask(proxied, "junk {", {}, "/v1/anything").done;
+  await proxied.stop();
+  expect((await requestsIn(proxied)).map(({ tag, status, usage }) => [tag, status, usage])).toEqual([
+    ["count", "completed", null],
+    ["other", "completed", null],
+    ["other", "completed", null],
+  ]);
+  expect((await proxied.read()).forest.agents.size).toBe(0);
+});
+
+it("keeps what took too long", async () => {
+  const proxied = await started(() => {}, { silenceMs: 100 });
+  expect(await ask(proxied, body("Hello?")).done).toContain("timeout_error");
+  await proxied.stop();
+  expect(await requestsIn(proxied)).toMatchObject([{ status: "errored", error: "the upstream was silent for 100 ms" }]);
+});
+
+it("an agent notices nothing of a folder that cannot be written to", async () => {
+  const proxied = await started(({ outgoing }) => outgoing.end("fine"));
+  rmSync(proxied.folder, { recursive: true, force: true });
+  mkdirSync(join(proxied.folder, ".."), { recursive: true });
+  writeFileSync(proxied.folder, "in the way");
+  expect(await ask(proxied, body("Hello")).done).toBe("fine");
+  expect(await ask(proxied, body("Hello again")).done).toBe("fine");
+  await proxied.stop();
+  expect(proxied.talk.join()).toMatch(/Trouble with the recording, not with the agents/);
+});
+
+it("keeps every text once, however often it is sent", async () => {
+  const wire = wireOf("claude", "m-sendmessage");
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const proxied = await startProxied(upstream.url);
+  onTestFinished(() => proxied.dispose());
+  await replay(wire, proxied.url, upstream);
+  await proxied.stop();
+  const names = [...recorded(proxied).matchAll(/"is":"piece","piece":"(\w+)"/g)].map(([, name]) => name);
+  expect(names.length).toBe(new Set(names).size);
+  const sent = wire.reduce((sum, { request: asked }) => sum + ((asked?.messages as unknown[] | undefined)?.length ?? 0), 0);
+  expect(names.length).toBeLessThan(sent);
+});
+
+it("throws away what is too old, then the oldest of what is too much, but never the newest", async () => {
+  const proxied = await started(({ outgoing }) => outgoing.end());
+  mkdirSync(proxied.folder, { recursive: true });
+  const now = Date.now();
+  for (const [name, ageDays, size] of [
+    ["a", 10, 10],
+    ["b", 3, 50],
+    ["c", 2, 50],
+    ["d", 1, 200],
+  ] as const) {
+    writeFileSync(join(proxied.folder, `${name}.jsonl`), "x".repeat(size));
+    utimesSync(join(proxied.folder, `${name}.jsonl`), new Date(now), new Date(now - ageDays * 86_400_000));
+  }
+  expect(keepWithin(proxied.folder, { ageMs: null, bytes: null }, now)).toEqual({ files: 4, bytes: 310, removedFiles: 0, removedBytes: 0 });
+  expect(keepWithin(proxied.folder, { ageMs: 5 * 86_400_000, bytes: 260 }, now)).toEqual({ files: 2, bytes: 250, removedFiles: 2, removedBytes: 60 });
+  expect(keepWithin(proxied.folder, { ageMs: null, bytes: 1 }, now)).toMatchObject({ files: 1, bytes: 200 });
+  expect(readdirSync(proxied.folder)).toEqual(["d.jsonl"]);
+});
+
+it("leaves out what must not be kept, where that is asked for", async () => {
+  const respond = ({ outgoing }: Asked) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    outgoing.end(START + CALL + END);
+  };
+  const rules = { patterns: ["Projekt \\w+"], paths: [] };
+  const full = await started(respond, { redaction: { level: "full", ...rules } });
+  await ask(full, body("Projekt Adler: AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY1")).done;
+  await full.stop();
+  expect(recorded(full)).not.toMatch(/Adler|wJalrXUtnFEMI/);
+  expect(recorded(full)).toContain("Look into it");
+  const metadata = await started(respond, { redaction: { level: "metadata", ...rules } });
+  await ask(metadata, body("Nothing of this")).done;
+  await metadata.stop();
+  expect(recorded(metadata)).not.toMatch(/Nothing of this|Look into it/);
+  expect(await requestsIn(metadata)).toMatchObject([{ status: "completed", usage: { outputTokens: 9 } }]);
+});
+
+it("past its budget a session hears so in the API's words, and who spent it; others go on", async () => {
+  const settings = await loadSettings({});
+  const proxied = await started(
+    ({ outgoing }) => {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      outgoing.end(START + CALL + END);
+    },
+    { settings: { ...settings, values: { ...settings.values, budgets: { tokens: 20 } } } },
+  );
+  const answers: string[] = [];
+  await until(async () => {
+    answers.push(await ask(proxied, body("More"), { ...NAMED, "x-claude-code-agent-id": "a1234567" }).done);
+    return answers.at(-1)?.startsWith('{"type":"error"') === true;
+  });
+  const { error } = JSON.parse(answers.at(-1) ?? "{}") as { error: { type: string; message: string } };
+  expect(error.type).toBe("permission_error");
+  expect(error.message).toMatch(/20 tokens, is used up\. Spent: \d+ tokens .* by agent a1234567 \d+ tokens/);
+  expect(await ask(proxied, body("Mine"), { ...NAMED, "x-claude-code-session-id": "22222222-2222-4333-8444-555555555555" }).done).toContain("message_start");
+  await proxied.stop();
+  expect((await requestsIn(proxied)).filter(({ error: told }) => told === "a budget is used up")).toHaveLength(1);
+});
+
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+
+function run(args: readonly string[], env: Readonly<Record<string, string>>): { readonly child: ChildProcess; readonly url: Promise<string> } {
+  const child = spawn(process.execPath, [MAIN, "proxy", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const url = new Promise<string>((resolve, reject) => {
+    let said = "";
+    child.stdout?.on("data", (chunk) => {
+      said += chunk;
+      const line = /^(http:\/\/\S+)\n/.exec(said)?.[1];
+      if (line !== undefined) resolve(line);
+    });
+    child.once("exit", (code) => reject(new Error(`ended with ${code}: ${said}`)));
+  });
+  return { child, url };
+}
+
+it("as a process: prints its address, is killed at any moment, and shows what it lost as lost", async () => {
+  const upstream = await startUpstream(({ outgoing, body: asked }) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    outgoing.write(START + CALL);
+    if (asked.toString().includes("whole")) outgoing.end(END);
+  });
+  onTestFinished(() => upstream.close());
+  const proxied = await startProxied(upstream.url);
+  onTestFinished(() => proxied.dispose());
+  const { child, url } = run(["--port", "0", "--upstream", upstream.url], proxied.env);
+  const other = { url: await url };
+  await ask(other, body("whole")).done;
+  const { done } = ask(other, body("half"));
+  await until(() => recorded(proxied).split('"is":"block"').length >= 3);
+  child.kill("SIGKILL");
+  await done;
+  await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(null)));
+  expect((await requestsIn(proxied)).map(({ status, status_reason }) => [status, /lost/.test(status_reason)])).toEqual([
+    ["completed", false],
+    ["shutdown", true],
+  ]);
+  const second = run(["--port", "0", "--upstream", upstream.url, "--quiet"], proxied.env);
+  await ask({ url: await second.url }, body("whole again")).done;
+  second.child.kill("SIGTERM");
+  await new Promise((resolve) => second.child.once("exit", resolve));
+  expect(second.child.exitCode).toBe(0);
+  expect((await requestsIn(proxied)).map(({ status }) => status)).toEqual(["completed", "shutdown", "completed"]);
+});

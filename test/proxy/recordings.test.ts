@@ -1,0 +1,101 @@
+/** Every recorded exchange through the proxy: its recording alone gives the tree that is known to be true. */
+import { cpSync, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { readEvents } from "../../src/app/events.ts";
+import { type Machine, readMachine } from "../../src/app/machine.ts";
+import { listPrice } from "../../src/app/prices.ts";
+import { treeOf } from "../../src/core/record.ts";
+import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../fixtures.ts";
+import { differences, type TreeNode } from "../judge.ts";
+import { startProxied } from "./proxied.ts";
+import { type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
+
+const MISSING: TreeNode = { agentId: null, status: "not listed" };
+const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
+
+/** What became of it after the replay, thread by thread; `home`: with the product's own records beside it. */
+async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Map<string, TreeNode>> {
+  const { forest, problems } = await machineAfter(wire, options, home);
+  expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
+  return new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice) as unknown as TreeNode]));
+}
+
+async function machineAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Machine> {
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const proxied = await startProxied(upstream.url);
+  onTestFinished(() => proxied.dispose());
+  await replay(wire, proxied.url, upstream, options);
+  await proxied.stop();
+  if (home !== undefined) {
+    setBack(proxied.folder, wire, home);
+    // Imported: when these copies were made says nothing of what stands in them.
+    for (const folder of readdirSync(home)) cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), { recursive: true });
+  }
+  expect(proxied.talk).toEqual([]);
+  return proxied.read();
+}
+
+/** What only files tell cannot be known from the traffic: ids that were never sent. */
+function asTheWireKnows(thread: RecordedThread, wire: readonly WireExchange[]): RecordedThread {
+  const sent = JSON.stringify(wire);
+  return {
+    ...thread,
+    agents: thread.agents.map((agent) => (agent.agentId !== null && !sent.includes(agent.agentId) ? { ...agent, agentIdNative: false } : agent)),
+  };
+}
+
+const nobodyNamed = (thread: RecordedThread): RecordedThread => ({
+  ...thread,
+  agents: thread.agents.map((agent) => (agent.agentId === null ? agent : { ...agent, agentIdNative: false })),
+});
+
+/** The ids by which a client tells its agents apart. */
+const AGENT_HEADERS =
+  /^(x-claude-code-(agent|parent).*|thread-id|x-codex-parent-thread-id|x-openai-subagent|x-codex-turn-metadata|x-codex-window-id|x-client-request-id)$/;
+const withoutAgents = (headers: Readonly<Record<string, string>>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !AGENT_HEADERS.test(name)));
+
+describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
+  const threadsOf = (name: string) => recordedHome(provider, name).threads.filter(({ optional }) => optional !== true);
+
+  it.each(casesOf(provider))("gives the tree of %s", async (name) => {
+    const wire = wireOf(provider, name);
+    const trees = await treesAfter(wire);
+    expect(threadsOf(name).flatMap((thread) => differences(asTheWireKnows(thread, wire), trees.get(thread.root) ?? MISSING))).toEqual([]);
+  });
+
+  // Older versions send none.
+  const naming = casesOf(provider).filter((name) =>
+    wireOf(provider, name).some(({ headers }) => headers?.["x-claude-code-agent-id"] ?? headers?.["thread-id"]),
+  );
+  it.each(naming)("without the ids of agents, has the same agents by what they say: %s", async (name) => {
+    const wire = wireOf(provider, name);
+    const trees = await treesAfter(wire, { headers: withoutAgents });
+    expect(threadsOf(name).flatMap((thread) => differences(nobodyNamed(thread), trees.get(thread.root) ?? MISSING))).toEqual([]);
+  });
+
+  it.each(casesOf(provider))("with the product's own records beside it counts everything once: %s", async (name) => {
+    const wire = wireOf(provider, name);
+    const { home } = recordedHome(provider, name);
+    const joined = await treesAfter(wire, {}, home);
+    expect(threadsOf(name).flatMap((thread) => differences(thread, joined.get(thread.root) ?? MISSING))).toEqual([]);
+    const alone = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } });
+    expect(joined.size).toBe(alone.forest.roots.length);
+  });
+});
+
+it("what the traffic and the transcripts both tell is told once", async () => {
+  const { home } = recordedHome("claude", "c-nested");
+  const wire = wireOf("claude", "c-nested");
+  const told = async (machine: Machine) => {
+    const events = await readEvents(machine.library, machine.forest, [...machine.forest.agents.keys()]);
+    return events
+      .flatMap(({ kind, text, tool }) => (kind === "assistant" || kind === "toolCall" || kind === "toolResult" ? [`${kind} ${tool?.callId ?? text}`] : []))
+      .sort();
+  };
+  const alone = await told(await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } }));
+  const joined = await machineAfter(wire, {}, home);
+  expect(await told(joined)).toEqual(alone);
+  expect(await told(await machineAfter(wire))).toEqual(alone);
+});

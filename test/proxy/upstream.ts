@@ -1,0 +1,71 @@
+/** A stand-in for an API on loopback: it answers when it is told to. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Answer, opening, streamed } from "../real/wire.ts";
+import { MARK, type WireExchange } from "./wires.ts";
+
+export interface Asked {
+  readonly mark: string;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly body: Buffer;
+}
+
+export interface Upstream {
+  readonly url: string;
+  readonly asked: readonly Asked[];
+  answer(asked: Asked, exchange: WireExchange): void;
+  /** Begins to answer, and leaves it at that. */
+  open(asked: Asked, exchange: WireExchange): void;
+  close(): Promise<void>;
+}
+
+/** `respond` answers at once, instead of waiting for `answer`. */
+export async function startUpstream(respond?: (asked: Asked) => void): Promise<Upstream> {
+  const asked: Asked[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const one = { mark: String(incoming.headers[MARK] ?? ""), incoming, outgoing, body: Buffer.concat(chunks) };
+      asked.push(one);
+      respond?.(one);
+    });
+    incoming.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    answer: ({ outgoing }, exchange) => answer(outgoing, exchange),
+    open: ({ outgoing }, { url, response }) => {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      if (!url.includes("/responses")) outgoing.write(opening({ ...HELD, ...response } as unknown as Answer));
+      else if (response !== null) outgoing.write(responsesEvent({ type: "response.created", response }));
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const HELD = { id: "msg_held", model: "held", usage: {}, content: [] };
+
+function answer(outgoing: ServerResponse, { status, response, request, url, served }: WireExchange): void {
+  const isStream = request?.stream === true && status === 200 && response !== null;
+  outgoing.writeHead(status, { "content-type": isStream ? "text/event-stream" : "application/json" });
+  if (!isStream) outgoing.write(response === null ? "" : JSON.stringify(response));
+  else if (url.includes("/responses")) for (const piece of responsesEvents(response, served === "error")) outgoing.write(piece);
+  else for (const piece of streamed(response as unknown as Answer)) outgoing.write(piece);
+  outgoing.end();
+}
+
+const responsesEvent = (data: { readonly type: string; readonly [more: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
+function* responsesEvents(response: Readonly<Record<string, unknown>>, isFailure: boolean): Generator<string> {
+  yield responsesEvent({ type: "response.created", response: { id: response.id, model: response.model, status: "in_progress" } });
+  for (const [output_index, item] of ((response.output ?? []) as unknown[]).entries())
+    yield responsesEvent({ type: "response.output_item.done", output_index, item });
+  yield responsesEvent({ type: isFailure ? "response.failed" : "response.completed", response });
+}

@@ -1,0 +1,118 @@
+/** Recorded exchanges, played once more: a client that asks what the product asked, and an upstream that answers what the model answered. */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { FIXTURES, filesBelow } from "../fixtures.ts";
+import { until } from "../server.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+type Json = Record<string, unknown>;
+
+export interface WireExchange {
+  readonly n: number;
+  readonly t: number | string;
+  readonly tEnd?: number | string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly request: Json | null;
+  readonly status: number;
+  readonly response: Json | null;
+  readonly hung?: number;
+  readonly served?: string;
+}
+
+export function wireOf(provider: string, name: string): WireExchange[] {
+  const lines = readFileSync(join(FIXTURES, provider, name, "wire.jsonl"), "utf8")
+    .trim()
+    .split("\n");
+  return lines.map((line) => JSON.parse(line) as WireExchange).filter(({ url }) => !/\/v1\/(traces|logs|metrics)/.test(url));
+}
+
+const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t));
+/** Never answered: the client went when its time had come, or was killed in the end. */
+const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted";
+
+export interface ReplayOptions {
+  /** Changes what the client sends. */
+  readonly headers?: (headers: Readonly<Record<string, string>>) => Record<string, string>;
+}
+
+/** Plays them in the order in which they began and ended. What was never answered is given up by the client when its time has come. */
+export async function replay(wire: readonly WireExchange[], proxyUrl: string, upstream: Upstream, options: ReplayOptions = {}): Promise<void> {
+  const moments = wire.flatMap((exchange) => [
+    { at: timeOf(exchange.t), is: "begin" as const, exchange },
+    { at: timeOf(exchange.tEnd ?? exchange.t) + 0.5, is: "end" as const, exchange },
+  ]);
+  moments.sort((a, b) => a.at - b.at);
+  const running = new Map<WireExchange, { readonly done: Promise<void>; abort(): void }>();
+  for (const { is, exchange } of moments) {
+    if (is === "begin") {
+      const before = upstream.asked.length;
+      running.set(exchange, ask(exchange, proxyUrl, options));
+      await until(() => upstream.asked.length > before);
+      continue;
+    }
+    const asked = upstream.asked.findLast((one) => one.mark === String(exchange.n));
+    if (asked === undefined) throw new Error(`exchange ${exchange.n} never arrived`);
+    if (exchange.hung !== undefined || isGivenUp(exchange)) upstream.open(asked, exchange);
+    else upstream.answer(asked, exchange);
+    if (exchange.hung !== undefined) continue;
+    if (isGivenUp(exchange)) running.get(exchange)?.abort();
+    await running.get(exchange)?.done;
+    running.delete(exchange);
+  }
+  for (const { abort, done } of running.values()) {
+    abort();
+    await done;
+  }
+}
+
+/** Gives a recording the times at which it all really happened, as the records in a home tell them. */
+export function setBack(folder: string, wire: readonly WireExchange[], home: string): void {
+  const began = typeof wire[0]?.t === "number" ? firstTimeIn(home) - timeOf(wire[0].t) + 20 : 0;
+  const marks = new Map<string, WireExchange>();
+  for (const name of readdirSync(folder)) {
+    const lines = readFileSync(join(folder, name), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { at: number; note: Json });
+    for (const { note } of lines) {
+      const exchange = wire.find(({ n }) => String(n) === (note.headers as Record<string, string> | undefined)?.[MARK]);
+      if (note.is === "asked" && exchange !== undefined) marks.set(String(note.request), exchange);
+    }
+    const moved = lines.map(({ at, note }) => {
+      const exchange = marks.get(String(note.request));
+      const t = exchange === undefined ? null : note.is === "asked" ? exchange.t : (exchange.tEnd ?? exchange.t);
+      return JSON.stringify({ at: t === null ? at : began + timeOf(t), note });
+    });
+    writeFileSync(join(folder, name), `${moved.join("\n")}\n`);
+  }
+}
+
+function firstTimeIn(home: string): number {
+  const texts = filesBelow(home)
+    .filter((path) => path.endsWith(".jsonl"))
+    .map((path) => readFileSync(join(home, path), "utf8"));
+  const times = texts.flatMap((text) => [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? "")));
+  return Math.min(...times.filter((time) => !Number.isNaN(time)));
+}
+
+export const MARK = "x-test-exchange";
+
+function ask({ n, method, url, headers, request: body }: WireExchange, proxyUrl: string, { headers: change = (all) => ({ ...all }) }: ReplayOptions) {
+  const text = body === null ? "" : JSON.stringify(body);
+  const { host: _, "content-length": __, connection: ___, "transfer-encoding": ____, ...rest } = change(headers ?? {});
+  const asking = request(new URL(url, proxyUrl), { method, headers: { ...rest, [MARK]: String(n), "content-length": Buffer.byteLength(text) } });
+  const done = new Promise<void>((resolve) => {
+    asking.on("response", (response) => {
+      response.resume();
+      response.on("close", () => resolve());
+    });
+    asking.on("error", () => resolve());
+  });
+  asking.end(text);
+  return { done, abort: () => asking.destroy() };
+}
+
+export { startUpstream };

@@ -1,0 +1,46 @@
+import type { Piece, RequestRecord } from "../../../src/core/request.ts";
+
+export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/request.ts";
+
+/** Messages in runs: those that stood in the request before are folded together. */
+export type MessageRun = { readonly is: "before"; readonly messages: readonly Piece[] } | { readonly is: "new"; readonly message: Piece };
+
+export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): readonly MessageRun[] {
+  const runs: MessageRun[] = [];
+  let same: Piece[] = [];
+  const flush = () => {
+    if (same.length > 0) runs.push({ is: "before", messages: same });
+    same = [];
+  };
+  for (const message of messages) {
+    if (hasPrevious && !message.is_new) same.push(message);
+    else {
+      flush();
+      runs.push({ is: "new", message });
+    }
+  }
+  flush();
+  return runs;
+}
+
+/** Adds a page, or what is newer, to the requests at hand: each once, newest first, as it is known last. */
+export function merged(known: readonly RequestRecord[], more: readonly RequestRecord[]): readonly RequestRecord[] {
+  const all = new Map([...known, ...more].map((request) => [request.request_id, request]));
+  return [...all.values()].sort((a, b) => (a.started_at === b.started_at ? (a.request_id < b.request_id ? -1 : 1) : a.started_at < b.started_at ? 1 : -1));
+}
+
+/** The text of a part of an answer or a message, as people read it. */
+export function wordsIn(json: unknown): string {
+  if (typeof json === "string") return json;
+  if (Array.isArray(json))
+    return json
+      .map(wordsIn)
+      .filter((text) => text !== "")
+      .join("\n\n");
+  const part = (json ?? {}) as Readonly<Record<string, unknown>>;
+  const said = [part.text, part.thinking].find((text) => typeof text === "string");
+  if (typeof said === "string") return said;
+  if (typeof part.name === "string" && "input" in part) return `${part.name} ${JSON.stringify(part.input, null, 2)}`;
+  if (Array.isArray(part.content) || typeof part.content === "string") return wordsIn(part.content);
+  return JSON.stringify(json, null, 2);
+}

@@ -1,0 +1,90 @@
+import { createEffect, createSignal, For, Show } from "solid-js";
+import { plural } from "../data/format.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine } from "../data/text.ts";
+import { nameOf } from "../data/tree-rows.ts";
+import { listKeys, useKeys } from "../state/keys.ts";
+import { go, route, setParams } from "../state/navigation.ts";
+import { useRequests } from "../state/requests.ts";
+import { useThread } from "../state/thread.ts";
+import { Failure } from "../view/failure.tsx";
+import { RequestView } from "../view/request.tsx";
+import { StatusBadge } from "../view/status.tsx";
+import "../styles/requests.css";
+
+/** What one agent asked the API and was answered, newest first, as a proxy recorded it. */
+export default function Requests(props: { uri: string }) {
+  const thread = useThread(() => props.uri);
+  const agent = () => {
+    thread.shape();
+    return thread.agent(props.uri);
+  };
+  const isWork = () => route().params.work === "1";
+  const requests = useRequests(
+    () => props.uri,
+    isWork,
+    () => `${agent()?.lastActivityAt} ${agent()?.usage.own.calls} ${agent()?.counts.spawned}`,
+  );
+  const [selected, setSelected] = createSignal(-1);
+  const isOpen = (id: string) => (route().params.open ?? "").split(",").includes(id);
+  const toggle = (id: string) => {
+    const open = (route().params.open ?? "").split(",").filter((one) => one !== "" && one !== id);
+    setParams({ open: (isOpen(id) ? open : [...open, id]).join(",") || null });
+  };
+  const select = (index: number) => {
+    setSelected(index);
+    document.getElementById(`request-${index}`)?.scrollIntoView({ block: "nearest" });
+  };
+  useKeys({
+    ...listKeys({ count: () => requests.items().length, selected, select, open: (index) => toggle(requests.items()[index]?.request_id ?? "") }),
+    u: () => go("agent", props.uri),
+  });
+  createEffect(() => {
+    const shown = agent();
+    document.title = shown === undefined ? "retinue" : `API requests of ${nameOf(shown)} · retinue`;
+  });
+  return (
+    <div class="page requests">
+      <div class="above">
+        <nav class="crumbs" aria-label="Where it stands">
+          <a href={formatRoute({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
+          <a href={formatRoute({ page: "agent", uri: props.uri })}>{oneLine(agent() === undefined ? props.uri : nameOf(agent() as never), 60)}</a>
+        </nav>
+        <div class="thread-name">
+          <Show when={agent()}>{(shown) => <StatusBadge agent={shown()} />}</Show>
+          <h1>API requests</h1>
+          <span class="muted">{plural(requests.items().length, "request")}</span>
+          <span class="spring" />
+          <label class="check">
+            <input type="checkbox" checked={isWork()} onChange={(event) => setParams({ work: event.currentTarget.checked ? "1" : null })} />
+            Hide titles, quotas and compactions
+          </label>
+        </div>
+        <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
+        <Show when={requests.isLoaded() && requests.items().length === 0}>
+          <p class="muted nothing">No request of this agent went through the proxy. Start one with retinue proxy, and point the agent at its address.</p>
+        </Show>
+      </div>
+      <ol class="request-list">
+        <For each={requests.items().map(({ request_id }) => request_id)}>
+          {(id, index) => (
+            <Show when={requests.items().find(({ request_id }) => request_id === id)}>
+              {(request) => (
+                <li id={`request-${index()}`} classList={{ selected: index() === selected() }}>
+                  <RequestView request={request()} open={isOpen(id)} onToggle={() => toggle(id)} />
+                </li>
+              )}
+            </Show>
+          )}
+        </For>
+      </ol>
+      <Show when={requests.older()}>
+        {(older) => (
+          <button type="button" class="older" onClick={() => void older()()}>
+            Older requests
+          </button>
+        )}
+      </Show>
+    </div>
+  );
+}

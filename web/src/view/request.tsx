@@ -1,0 +1,202 @@
+import { createResource, For, lazy, Show, Suspense } from "solid-js";
+import { clock, count, dateAndTime, duration, plural } from "../data/format.ts";
+import type { Piece, RequestDetail, RequestRecord, Subtask } from "../data/requests.ts";
+import { messageRuns, wordsIn } from "../data/requests.ts";
+import { formatRoute } from "../data/route.ts";
+import { oneLine, visible } from "../data/text.ts";
+import { totalTokens } from "../data/types.ts";
+import { api } from "../state/server.ts";
+import { Failure } from "./failure.tsx";
+import { STATUS_WORDS, StatusMark } from "./status.tsx";
+import { Text } from "./text.tsx";
+import { tipped } from "./tip.tsx";
+
+const Diff = lazy(() => import("./diff.tsx"));
+
+/** One request on a line, with the agents that its answer called for; opened, with what was sent and answered. */
+export function RequestView(props: { request: RequestRecord; open: boolean; onToggle: () => void }) {
+  const request = () => props.request;
+  return (
+    <article class="request" data-request={request().request_id} data-status={request().status}>
+      <header>
+        <button type="button" class="request-line" aria-expanded={props.open} onClick={() => props.onToggle()}>
+          <span class="fold">{props.open ? "▾" : "▸"}</span>
+          <StatusMark status={request().status} />
+          <span class="request-name">{request().model ?? `${request().method} ${request().path}`}</span>
+          <Show when={request().tag}>{(tag) => <span class="badge">{tag()}</span>}</Show>
+          <Show when={request().is_retry}>
+            <span class="badge">retry</span>
+          </Show>
+          <Show when={request().branch !== "main"}>
+            <span class="badge">{request().branch}</span>
+          </Show>
+          <Show when={request().error}>{(error) => <span class="badge bad request-error">{oneLine(error(), 80)}</span>}</Show>
+          <span class="request-facts muted">
+            {plural(request().message_count, "message")}
+            <Show when={request().usage}>{(usage) => <> · {count(totalTokens(usage()))} tokens</>}</Show>
+            <Show when={request().first_token_ms !== null}> · first token {duration(request().first_token_ms)}</Show>
+            <Show when={request().duration_ms !== null}> · {duration(request().duration_ms)}</Show>
+          </span>
+        </button>
+        <time title={dateAndTime(request().started_at)}>{clock(request().started_at)}</time>
+      </header>
+      <Show when={request().task_tool_invocation.length > 0}>
+        <Subtasks request={request()} />
+      </Show>
+      <Show when={props.open}>
+        <Detail id={request().request_id} />
+      </Show>
+    </article>
+  );
+}
+
+/** Grey, because they are not part of this conversation: each is one of its own. */
+function Subtasks(props: { request: RequestRecord }) {
+  const [subtasks] = createResource(
+    () => [props.request.request_id, props.request.status, props.request.task_tool_invocation.length] as const,
+    ([id]) => api.subtasks(id).catch(() => [] as readonly Subtask[]),
+  );
+  return (
+    <nav class="subtasks" aria-label="Sub-tasks">
+      <For each={subtasks.latest ?? []}>
+        {(task) => (
+          <a class="subtask" href={formatRoute({ page: "agent", uri: task.uri })} {...tipped(() => <SubtaskTip task={task} />)}>
+            <StatusMark status={task.status} /> sub-task {task.task_number}
+            <span class="subtask-what">{oneLine(task.description ?? task.prompt ?? task.uri, 60)}</span>
+            <span>{plural(task.message_count, "message")}</span>
+            <span>{count(task.tokens)} tokens</span>
+          </a>
+        )}
+      </For>
+    </nav>
+  );
+}
+
+function SubtaskTip(props: { task: Subtask }) {
+  return (
+    <div class="subtask-tip">
+      <strong>
+        Sub-task {props.task.task_number}: {STATUS_WORDS[props.task.status]}
+      </strong>
+      <p dir="auto">{visible((props.task.prompt ?? "What it was asked is not recorded.").slice(0, 600))}</p>
+      <p class="muted">
+        {plural(props.task.message_count, "message")}, {count(props.task.tokens)} tokens, {duration(props.task.duration_ms)}
+      </p>
+    </div>
+  );
+}
+
+function Detail(props: { id: string }) {
+  const [detail] = createResource(() => props.id, api.request.bind(api));
+  return (
+    <div class="request-detail">
+      <Show when={detail.error === undefined} fallback={<Failure error={detail.error} />}>
+        <Show when={detail()} fallback={<p class="muted">Loading…</p>}>
+          {(shown) => <Content detail={shown()} />}
+        </Show>
+      </Show>
+    </div>
+  );
+}
+
+function Content(props: { detail: RequestDetail }) {
+  const content = () => props.detail.content;
+  const previous = () => content().previous;
+  return (
+    <>
+      <p class="muted">{props.detail.status_reason}</p>
+      <h3>Sent</h3>
+      <Show when={content().system}>
+        {(piece) => (
+          <Folded
+            title="System prompt"
+            request={props.detail.request_id}
+            piece={piece()}
+            before={previous()?.system ?? null}
+            from={props.detail.previous_request_id}
+          />
+        )}
+      </Show>
+      <Show when={content().tools}>
+        {(piece) => (
+          <Folded title="Tools" request={props.detail.request_id} piece={piece()} before={previous()?.tools ?? null} from={props.detail.previous_request_id} />
+        )}
+      </Show>
+      <details class="piece">
+        <summary>Headers and settings</summary>
+        <Text
+          text={JSON.stringify({ headers: content().headers, settings: content().settings, answered: content().response_headers }, null, 2)}
+          language="json"
+        />
+      </details>
+      <For each={messageRuns(content().messages, previous() !== null)}>
+        {(run) =>
+          run.is === "new" ? (
+            <Message request={props.detail.request_id} piece={run.message} isNew={previous() !== null} />
+          ) : (
+            <details class="piece before">
+              <summary>{plural(run.messages.length, "message")} as in the request before</summary>
+              <For each={run.messages}>{(piece) => <Message request={props.detail.request_id} piece={piece} isNew={false} />}</For>
+            </details>
+          )
+        }
+      </For>
+      <Show when={(previous()?.gone.length ?? 0) > 0}>
+        <p class="muted">{plural(previous()?.gone.length ?? 0, "message")} of the request before, or their decoration, are not in this one any more.</p>
+      </Show>
+      <h3>Answered</h3>
+      <For each={content().answer} fallback={<p class="muted">{props.detail.error ?? "Nothing yet."}</p>}>
+        {(block) => (
+          <div class="piece answer">
+            <span class="kind">{String(block.type ?? "")}</span>
+            <Text text={wordsIn(block)} markdown={block.type === "text"} />
+          </div>
+        )}
+      </For>
+    </>
+  );
+}
+
+function Message(props: { request: string; piece: Piece; isNew: boolean }) {
+  return (
+    <div class="piece" classList={{ new: props.isNew }}>
+      <span class="kind">{props.piece.role}</span>
+      <Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />
+    </div>
+  );
+}
+
+/** The same in most requests: one line, unless it changed; then what changed. */
+function Folded(props: { title: string; request: string; piece: Piece; before: string | null; from: string | null }) {
+  const isChanged = () => props.before !== null && props.before !== props.piece.piece;
+  const [texts] = createResource(
+    () => (isChanged() ? ([props.from ?? "", props.before ?? ""] as const) : null),
+    async ([from, before]) => {
+      const [old, fresh] = await Promise.all([api.piece(from, before), api.piece(props.request, props.piece.piece)]);
+      return { is: "edits" as const, edits: [{ path: null, before: wordsIn(old), after: wordsIn(fresh) }] };
+    },
+  );
+  return (
+    <details class="piece">
+      <summary>
+        {props.title} <span class="muted">{plural(props.piece.chars, "character")}</span>
+        <Show when={isChanged()}>
+          <span class="badge">changed</span>
+        </Show>
+        <Show when={props.before === props.piece.piece}>
+          <span class="muted"> as in the request before</span>
+        </Show>
+      </summary>
+      <Show
+        when={texts()}
+        fallback={<Text text={props.piece.preview} full={props.piece.chars} more={async () => wordsIn(await api.piece(props.request, props.piece.piece))} />}
+      >
+        {(change) => (
+          <Suspense>
+            <Diff change={change() as never} />
+          </Suspense>
+        )}
+      </Show>
+    </details>
+  );
+}

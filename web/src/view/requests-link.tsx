@@ -1,0 +1,18 @@
+import { createResource, Show } from "solid-js";
+import { formatRoute } from "../data/route.ts";
+import { api } from "../state/server.ts";
+
+/** To what the agent asked the API, where a proxy was looking on. */
+export function RequestsLink(props: { uri: string }) {
+  const [any] = createResource(
+    () => props.uri,
+    async (agent) => (await api.requests({ agent, limit: 1 }).catch(() => null))?.items.length === 1,
+  );
+  return (
+    <Show when={any() === true}>
+      <a class="requests-link" href={formatRoute({ page: "requests", uri: props.uri })}>
+        API requests
+      </a>
+    </Show>
+  );
+}
