@@ -1,7 +1,6 @@
 /** Cards over a server that is followed: made, moved by what its threads do, delayed by agents, shown to wait; the same with cuts and without. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Card } from "../src/app/cards.ts";
-import { loadSettings } from "../src/app/settings.ts";
+import type { Card } from "../src/core/card.ts";
 import { FakeServer, type Followed, followed, recordedAnswers } from "./opencode-server.ts";
 import { LiveReader, startServer, type TestServer, until } from "./server.ts";
 
@@ -11,9 +10,7 @@ let url = "";
 beforeEach(async () => {
   server = new FakeServer();
   url = await server.start();
-  // What was recorded is old, and must not count as silence.
-  const settings = await loadSettings({});
-  retinue = await startServer(null, { settings: { ...settings, values: { ...settings.values, stale_after: Number.MAX_SAFE_INTEGER } } });
+  retinue = await startServer(null);
 });
 afterEach(async () => {
   await retinue.close();

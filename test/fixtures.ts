@@ -1,9 +1,13 @@
 /** The recordings below fixtures/: what a product left on disk, and what is known to have happened. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { PROVIDERS } from "../src/providers/index.ts";
 import type { AgentTruth, ThreadTruth } from "./judge.ts";
 
 export const FIXTURES = join(import.meta.dirname, "../fixtures");
+
+/** Those that have recordings of their own. */
+export const RECORDED = PROVIDERS.filter(({ name }) => existsSync(join(FIXTURES, name)));
 
 /** How a text of the truth is to be compared: `accept` widens it. */
 export interface RecordedAgent extends AgentTruth {

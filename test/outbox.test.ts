@@ -1,13 +1,15 @@
 /** What becomes of what is sent, with services that misbehave in every way they have, and processes that are killed. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { lookIntoOutbox } from "../src/app/export/outbox.ts";
 import { flush } from "../src/app/flush.ts";
 import { keep } from "../src/app/library.ts";
 import { loadSettings } from "../src/app/settings.ts";
+import { serve } from "../src/server/serve.ts";
 import { retinue } from "./cli.ts";
 import { FIXTURES } from "./fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "./langsmith-server.ts";
@@ -193,6 +195,29 @@ describe("flushing", () => {
     await until(async () => (await outbox())[0]?.waiting === 0);
     await expectAll();
     expect(server.repeated).toEqual([]);
+  });
+
+  it.each([
+    ["there is no server", false],
+    ["the server was started without the variables", true],
+  ])("is left behind by a hook that has returned long before, where %s", async (_, hasServer) => {
+    await since(0);
+    const served = hasServer ? await serve({ env, settings: await loadSettings(env), talk: () => {}, port: 0, host: null }) : null;
+    onTestFinished(() => served?.stop());
+    const [thread] = await storiesOf(env.HOME as string);
+    const payload = JSON.stringify({ hook_event_name: "Stop", session_id: thread?.record.sessionId, transcript_path: thread?.record.records[0]?.path });
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../src/cli/main.ts"), "hook"], { env: traced(), stdio: ["pipe", "pipe", "pipe"] });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (words) => (said += String(words)));
+    child.stdin.end(payload);
+    const [code] = (await once(child, "exit")) as [number];
+    expect([code, said]).toEqual([0, ""]);
+    const calls = await callsOf();
+    await until(() => llmRuns() === calls);
+    await until(async () => (await outbox())[0]?.waiting === 0);
+    await expectAll();
+    // Whoever works in the background has gone home.
+    await until(async () => (await outbox())[0]?.holder === null);
   });
 
   it("does nothing, and makes nothing, where tracing is off", async () => {

@@ -5,9 +5,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PRODUCTS } from "../src/providers/index.ts";
 import { retinueJson } from "./cli.ts";
-import { FIXTURES, filesBelow, momentFolders, type RecordedHome, recordedHomes } from "./fixtures.ts";
+import { FIXTURES, filesBelow, momentFolders, RECORDED, type RecordedHome, recordedHomes } from "./fixtures.ts";
 import { differences } from "./judge.ts";
 import { type SpokenNode, wrongWords } from "./said.ts";
 
@@ -21,7 +20,7 @@ afterAll(() => {
   expect(stamps()).toEqual(before);
 });
 
-describe.each(PRODUCTS.map(({ name }) => name))("recordings of %s", (provider) => {
+describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
   const homes = recordedHomes(provider);
 
   it("have a truth for every moment", () => {

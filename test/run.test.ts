@@ -82,7 +82,7 @@ describe("what passes through", () => {
     const { program, start } = stage();
     const waits = program(
       "claude",
-      `console.log("up"); process.on("${signal}", () => { console.log("got it"); process.exit(42); }); setInterval(() => {}, 1000);`,
+      `process.on("${signal}", () => { console.log("got it"); process.exit(42); }); console.log("up"); setInterval(() => {}, 1000);`,
     );
     const child = start(["--", waits, ...SPEAKING]);
     let said = "";
@@ -157,13 +157,13 @@ describe("what is recorded", () => {
       said += part;
     });
     await until(() => said.length > lines.length);
-    const running = (await json(["tree", SESSION], env)) as { status: string };
-    expect(running.status).toBe("running");
+    const agents = async () => ((await json(["tree", SESSION], env)) as { children: { status: string }[] }).children.map(({ status }) => status);
+    expect(await agents()).toEqual(["running"]);
     const pid = Number(/"pid":(\d+)/.exec(readFileSync(recordingOf(env), "utf8"))?.[1]);
     child.kill("SIGKILL");
     await once(child, "exit");
     process.kill(pid, "SIGKILL");
-    await until(async () => ((await json(["tree", SESSION], env)) as { status: string }).status === "shutdown");
+    await until(async () => (await agents()).join() === "shutdown", agents);
   });
 
   it("is the time and the end of any other command", async () => {

@@ -5,13 +5,12 @@ import { readMachine } from "../src/app/machine.ts";
 import type { AgentTree } from "../src/core/agent.ts";
 import type { AgentEvent } from "../src/core/event.ts";
 import { agentOf, subtreeOf } from "../src/core/link.ts";
-import { PRODUCTS } from "../src/providers/index.ts";
-import { caseNames, recordedHome } from "./fixtures.ts";
+import { caseNames, RECORDED, recordedHome } from "./fixtures.ts";
 import { type ApiDocument, faultsIn } from "./openapi.ts";
 import { startServer } from "./server.ts";
 
 /** Of each product a few, over the whole range of its cases. */
-const CASES = PRODUCTS.flatMap(({ name }) => {
+const CASES = RECORDED.flatMap(({ name }) => {
   const names = caseNames(name);
   return [0, 0.3, 0.6, 0.95].map((part) => [name, names[Math.floor(part * names.length)] ?? ""] as const);
 });

@@ -10,10 +10,9 @@ import { treeOf } from "../src/core/record.ts";
 import type { Span } from "../src/core/span.ts";
 import { spansOf } from "../src/core/spans.ts";
 import { totalTokens } from "../src/core/usage.ts";
-import { PROVIDERS } from "../src/providers/index.ts";
 import { SpanBoard } from "../src/server/span-board.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
-import { homeEnv, recordedHome, recordedHomes } from "./fixtures.ts";
+import { homeEnv, RECORDED, recordedHome, recordedHomes } from "./fixtures.ts";
 
 const NOW = Date.UTC(2030, 0);
 
@@ -28,7 +27,7 @@ function* recordsIn(tree: AgentTree): Generator<AgentTree> {
   for (const child of tree.children) yield* recordsIn(child);
 }
 
-describe.each(PROVIDERS.map(({ name }) => name))("spans in recordings of %s", (provider) => {
+describe.each(RECORDED.map(({ name }) => name))("spans in recordings of %s", (provider) => {
   it.each(recordedHomes(provider))("$name", async ({ home }) => {
     const library = await libraryOf(home);
     for (const forest of library.forests()) for (const root of forest.roots) checkTree(forest, root);

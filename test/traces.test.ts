@@ -264,6 +264,10 @@ describe("while agents work", () => {
       ]),
     );
     await flush(env);
+    // Long after: nobody would look at this thread for its own sake any more.
+    const kept = await keep(env);
+    kept.outbox.lookedTo(`langsmith ${server.url} (by product)`, Date.now() + 3_600_000);
+    kept.close();
     meta(agentId(1), call(0));
     write(agentFile(agentId(1)), now(working(agentId(1), 3)));
     await flush(env);

@@ -10,8 +10,7 @@ import { readMachine } from "../src/app/machine.ts";
 import type { AgentTree } from "../src/core/agent.ts";
 import { threadKey } from "../src/core/ids.ts";
 import { treeOf } from "../src/core/record.ts";
-import { PROVIDERS } from "../src/providers/index.ts";
-import { homeEnv, type RecordedThread } from "./fixtures.ts";
+import { homeEnv, RECORDED, type RecordedThread } from "./fixtures.ts";
 import { differences, type TreeNode } from "./judge.ts";
 import { type Witnessed, witnessedHomes } from "./witnesses.ts";
 
@@ -40,7 +39,7 @@ function counted(tree: AgentTree | null) {
   return rows.sort((a, b) => (a.uri < b.uri ? -1 : 1));
 }
 
-describe.each(PROVIDERS.map(({ name }) => name).filter((name) => witnessedHomes(name).length > 0))("%s", (provider) => {
+describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(name).length > 0))("%s", (provider) => {
   const witnessed = witnessedHomes(provider);
   const cases = witnessed.flatMap((home) => home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })));
 

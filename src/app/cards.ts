@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { type CardThread, type Progress, progressOf, STAGES, type Stage, stageOf } from "../core/card.ts";
+import { type Card, type CardThread, progressOf, STAGES, type Stage, stageOf, type Waiting } from "../core/card.ts";
 import { type AgentKey, partsOf, threadKey, threadOf } from "../core/ids.ts";
 import { agentOf, describe, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
@@ -12,32 +12,6 @@ import type { Env } from "./home.ts";
 import { keep, keptPath, type Library } from "./library.ts";
 import { RELAYED_NAMES } from "./relayed.ts";
 import { resolve } from "./resolve.ts";
-
-/** A card as everybody sees it. */
-export interface Card {
-  readonly id: string;
-  readonly title: string;
-  readonly stage: Stage;
-  /** Whoever waits for a person, at any depth, the longest first. */
-  readonly waiting: readonly Waiting[];
-  readonly progress: Progress | null;
-  /** URIs of its top-level threads. */
-  readonly threads: readonly string[];
-  /** Agents that are shown here because it is the only card that is worked on; nobody knows whose they are. */
-  readonly inferred: readonly string[];
-  readonly agents: { readonly total: number; readonly running: number };
-  readonly createdAt: string;
-  readonly lastActivityAt: string | null;
-}
-
-export interface Waiting {
-  readonly uri: string;
-  /** What people call the agent. */
-  readonly agent: string;
-  readonly for: string;
-  readonly says: string;
-  readonly since: string | null;
-}
 
 /** What a person asks for. */
 export interface CardWish {
@@ -67,6 +41,8 @@ export class Cards {
   readonly #library: Library;
   readonly #env: Env;
   readonly #guess: boolean;
+  /** As they were worked out last. */
+  #views: ReadonlyMap<string, { readonly made: string; readonly seen: CardAgents }> = new Map();
 
   constructor({ library, env, guess }: CardsOptions) {
     this.#library = library;
@@ -74,14 +50,23 @@ export class Cards {
     this.#guess = guess;
   }
 
-  async list(): Promise<readonly CardAgents[]> {
+  /** `changed` tells which threads something may have happened to since the last time; others are as they were then. */
+  async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
     const kept = await this.#all();
-    const seen = kept.map((card) => this.#seen(card));
+    const seen = kept.map((card) => this.#asBefore(card, changed) ?? this.#seen(card));
+    this.#views = new Map(kept.map((card, i) => [card.id, { made: JSON.stringify(card), seen: seen[i] as CardAgents }]));
     const [only, ...more] = seen.filter(({ card }) => card.stage === "working");
     if (!this.#guess || only === undefined || more.length > 0) return seen;
     const inferred = this.#unassigned();
     const uris = inferred.map((key) => this.#forest([key])?.agents.get(key)?.uri ?? "");
     return seen.map((one) => (one === only ? { ...one, inferred, card: { ...one.card, inferred: uris } } : one));
+  }
+
+  /** Null where it has to be worked out: what runs may change without a word. */
+  #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
+    const view = this.#views.get(card.id);
+    if (view === undefined || view.made !== JSON.stringify(card) || view.seen.card.stage === "working" || view.seen.card.agents.running > 0) return null;
+    return card.threads.some(changed) ? null : view.seen;
   }
 
   async get(id: string): Promise<CardAgents> {

@@ -42,9 +42,9 @@ export async function flush(env: Env, options: { readonly debug?: boolean; reado
       try {
         for (let held = ours; held.length > 0; ) {
           const began = Date.now();
-          await library.refresh();
+          const told = await library.refresh();
           const full = new Set<Destination>();
-          for (const destination of held) if (!(await lookAfter({ library, outbox, log, old: null }, destination, null))) full.add(destination);
+          for (const destination of held) if (!(await lookAfter({ library, outbox, log, old: null }, destination, told, true))) full.add(destination);
           await Promise.all(held.map((destination) => deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS })));
           const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
           held = held.filter((destination) => (full.has(destination) && hasRoom) || !release(outbox, destination, began));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { type Env, followedRoots, recordingsRoot } from "./home.ts";
-import { notedInstance } from "./instance-note.ts";
+import { type Instance, notedInstance } from "./instance-note.ts";
 
 /** Ids and paths stand at the beginning; what makes a payload large, prompts and results, comes later. */
 const HEAD = 16 * 1024;
@@ -19,7 +19,9 @@ export async function hook(env: Env, input: () => string = () => readFileSync(0,
     const payload = input();
     const recording = keep(payload, env);
     if (recording === null) return;
-    if (!(await wake(recording, env)) && wantsFlush(payload, env)) await flush(env);
+    const server = notedInstance(env);
+    const traced = server !== null && (await wake(recording, server)) ? server.traces : [];
+    if (wantsFlush(payload, env, traced)) await flush(env);
   } catch {
     // Nobody can be told: what an agent's hook prints, the agent takes for its own.
   }
@@ -57,10 +59,8 @@ function follow(root: string, provider: string, env: Env) {
   appendFileSync(list, `${root}\n`, { mode: 0o600 });
 }
 
-/** Tells the server where to look. False if there is none. Nobody waits for what it answers. */
-async function wake(recording: string, env: Env): Promise<boolean> {
-  const server = notedInstance(env);
-  if (server === null) return false;
+/** Tells the server where to look. False if it is gone. Nobody waits for what it answers. */
+async function wake(recording: string, server: Instance): Promise<boolean> {
   const { connect } = await import("node:net");
   const body = JSON.stringify({ path: recording });
   const { host, port } = server;
@@ -86,10 +86,11 @@ async function wake(recording: string, env: Env): Promise<boolean> {
   });
 }
 
-/** Where nobody else sends on what the user wants traced, it is done when a turn is over. */
-const wantsFlush = (payload: string, env: Env) =>
-  [env.TRACE_TO_LANGSMITH, env.TRACE_TO_OTLP].some((wish) => wish?.toLowerCase() === "true") &&
-  /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
+/** Where nobody else sends on what the user wants traced, it is done when a turn is over. `traced`: what the server sees to; it may have been started without the user's variables. */
+const wantsFlush = (payload: string, env: Env, traced: readonly string[]) =>
+  Object.entries({ langsmith: env.TRACE_TO_LANGSMITH, otlp: env.TRACE_TO_OTLP }).some(
+    ([service, wish]) => wish?.toLowerCase() === "true" && !traced.includes(service),
+  ) && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
 
 async function flush(env: Env): Promise<void> {
   const program = process.argv[1];

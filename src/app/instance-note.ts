@@ -10,6 +10,8 @@ export interface Instance {
   readonly port: number;
   readonly url: string;
   readonly token: string | null;
+  /** Which of the services it sends to that the environment can switch on. */
+  readonly traces: readonly string[];
 }
 
 export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
@@ -18,7 +20,8 @@ export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
 export function notedInstance(env: Env): Instance | null {
   try {
     const noted = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
-    return typeof noted.url === "string" && typeof noted.instance === "string" && typeof noted.pid === "number" ? (noted as Instance) : null;
+    if (typeof noted.url !== "string" || typeof noted.instance !== "string" || typeof noted.pid !== "number") return null;
+    return { ...(noted as Instance), traces: noted.traces ?? [] };
   } catch {
     // Not there, or not ours.
     return null;

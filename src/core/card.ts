@@ -30,6 +30,32 @@ export interface Progress {
   readonly current: string | null;
 }
 
+/** A card as everybody sees it. */
+export interface Card {
+  readonly id: string;
+  readonly title: string;
+  readonly stage: Stage;
+  /** Whoever waits for a person, at any depth, the longest first. */
+  readonly waiting: readonly Waiting[];
+  readonly progress: Progress | null;
+  /** URIs of its top-level threads. */
+  readonly threads: readonly string[];
+  /** Agents that are shown here because it is the only card that is worked on; nobody knows whose they are. */
+  readonly inferred: readonly string[];
+  readonly agents: { readonly total: number; readonly running: number };
+  readonly createdAt: string;
+  readonly lastActivityAt: string | null;
+}
+
+export interface Waiting {
+  readonly uri: string;
+  /** What people call the agent. */
+  readonly agent: string;
+  readonly for: string;
+  readonly says: string;
+  readonly since: string | null;
+}
+
 const isAtWork = (status: Status) => status === "running" || status === "pendingInit";
 const hasFailed = (status: Status) => status === "errored" || status === "shutdown";
 const ENDINGS: ReadonlySet<LifecycleState | null> = new Set(["completed", "errored", "shutdown"]);

@@ -134,6 +134,18 @@ describe("an agent with others below", () => {
     ]);
   });
 
+  it("waits anew after everything that it was told", () => {
+    const book = oneTool();
+    for (const who of [one, two]) book.see({ by: who, at: 1 }, parentNamed(who, main));
+    works(book, one, 1, 60);
+    works(book, two, 1, 80);
+    for (const at of [65, 90]) book.see(asks(at), record({ role: "user", stands: "open" }));
+    expect(brief(spansIn(book)).slice(-2)).toEqual([
+      ["wait", "agents", 50, 60, "done"],
+      ["wait", "agents", 65, 80, "done"],
+    ]);
+  });
+
   it("is woken again by those that end later", () => {
     const book = oneTool();
     book.see({ by: one, at: 1 }, parentNamed(one, main));

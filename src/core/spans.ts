@@ -27,7 +27,6 @@ interface Life {
   readonly uri: string;
   /** The calls that made it, or went on with it. */
   readonly calls: readonly CallKey[];
-  readonly from: number | null;
   readonly to: number | null;
   /** Every time it was done; somebody may have gone on with it afterwards. */
   readonly ends: readonly number[];
@@ -41,7 +40,6 @@ function lifeOf(child: LinkedAgent): Life {
   return {
     uri: child.uri,
     calls: [...new Set([...(child.spawnCall === undefined ? [] : [child.spawnCall.call]), ...callsOf(child).map(({ call }) => call)])],
-    from: child.firstAt ?? child.spawnCall?.at ?? null,
     to,
     ends: to === null ? told : [...told, to],
     isRunning: child.verdict.status === "running",
@@ -169,7 +167,12 @@ function toolSpans(agent: LinkedAgent, children: readonly Life[], end: number | 
     }
   }
   const made = new Map<CallKey, Life[]>();
-  for (const child of children) for (const call of child.calls) made.set(call, [...(made.get(call) ?? []), child]);
+  for (const child of children)
+    for (const call of child.calls) {
+      const list = made.get(call);
+      if (list === undefined) made.set(call, [child]);
+      else list.push(child);
+    }
   const isOpen = openCalls(agent);
   const { processWaitsFor } = agent;
   return [...uses].map(([call, use]) => {
@@ -247,7 +250,9 @@ function pauses(told: readonly Span[], asked: readonly number[], children: reado
       const { to } = spans[next] as Span;
       done = to === null ? Number.POSITIVE_INFINITY : Math.max(done ?? to, to);
     }
-    if (done !== null && done < at) wait(done, at);
+    if (done === null || done >= at) continue;
+    wait(done, at);
+    done = at;
   }
   const last = spans.reduce((latest, { to }) => Math.max(latest, to ?? Number.POSITIVE_INFINITY), Number.NEGATIVE_INFINITY);
   const lastAsked = asked.at(-1) ?? Number.NEGATIVE_INFINITY;

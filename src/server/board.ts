@@ -21,11 +21,11 @@ export class Board {
   /** What changed. Where only these trees may have, and no card is about any of them, nothing is looked at. */
   async changes(forest: Forest | null): Promise<Change[]> {
     if (forest !== null && !this.#threads.some((key) => forest.agents.has(key)) && !hasUnassigned(forest)) return [];
-    return this.#look();
+    return this.#look(forest === null ? undefined : (thread) => forest.agents.has(thread));
   }
 
-  async #look(): Promise<Change[]> {
-    const cards = await this.#cards.list();
+  async #look(changed?: (thread: AgentKey) => boolean): Promise<Change[]> {
+    const cards = await this.#cards.list(changed);
     this.#threads = cards.flatMap(({ threads }) => threads);
     const changes = cards.flatMap(({ card }) => {
       const data = JSON.stringify(card);

@@ -16,12 +16,12 @@ export async function runningInstance(env: Env): Promise<Instance | null> {
 }
 
 /** Notes down that we run. False if another one was faster. */
-export function claim(env: Env, { instance, pid, host, port, url, token }: Instance): boolean {
+export function claim(env: Env, { instance, pid, host, port, url, token, traces }: Instance): boolean {
   const path = instanceNote(env);
   mkdirSync(retinueHome(env), { recursive: true });
   const draft = `${path}.${instance}`;
   // The token is for those who may read this home.
-  writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token }), { mode: 0o600 });
+  writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }), { mode: 0o600 });
   try {
     // Fails where the name is taken, and nobody ever sees half a file.
     linkSync(draft, path);

@@ -137,7 +137,7 @@ async function start(options: ServeOptions): Promise<Served> {
   const adopting = settings.values["cards.from_threads"] ? cards : null;
   const watched = watch(library, hub, { adopting, tracer }, state, talk);
   await relays.resume().catch((error: Error) => talk(`servers that were followed before: ${error.message}`));
-  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token };
+  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token, traces: tracer?.formats ?? [] };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {

@@ -1,7 +1,8 @@
 import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/exchange.ts";
 import { placeName } from "../core/findings.ts";
 import { type AgentKey, type CallKey, placeOf, threadOf } from "../core/ids.ts";
-import { crossKeys, type Observation, threadsIn } from "../core/observation.ts";
+import { crossKeys, threadsIn } from "../core/mentions.ts";
+import type { Observation } from "../core/observation.ts";
 import type { Problem } from "../core/problem.ts";
 import type { SpentRow } from "../core/stats.ts";
 import {

@@ -144,6 +144,22 @@ describe("the waterfall", () => {
     expect(await pixelsOf(tab.page, ".waterfall canvas.picture", failed)).toEqual(failed.map(() => red));
   });
 
+  it("follows light and dark", async () => {
+    await tab.goto(`#/waterfall/${TREE}`);
+    const { drawn } = await waterfallOn(tab.page, TREE);
+    const bar = drawn[1]?.bars.find(({ kind }) => kind === "model");
+    const place = [{ x: (bar?.x ?? 0) + 4, y: drawn[1]?.y ?? 0 }];
+    const seen = new Set<string>();
+    for (const to of ["light", "dark", "auto"]) {
+      await tab.page.getByRole("button", { name: "Colours:" }).click();
+      await tab.page.getByRole("button", { name: `Colours: ${to}` }).waitFor();
+      const wanted = await colorOf(tab.page, "span-model");
+      await expect.poll(() => pixelsOf(tab.page, ".waterfall canvas.picture", place), { timeout: 10_000 }).toEqual([wanted]);
+      seen.add(wanted);
+    }
+    expect(seen.size).toBe(2);
+  });
+
   it("has its table, with the same agents and times", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     await waterfallOn(tab.page, TREE);

@@ -1,7 +1,7 @@
 /** The real OpenCode as a server, followed live: every agent at once, who waits for a permission, and a card that waits for an agent in the background. */
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import type { Card } from "../../src/app/cards.ts";
 import type { AgentTree } from "../../src/core/agent.ts";
+import type { Card } from "../../src/core/card.ts";
 import { LiveReader, startServer, until } from "../server.ts";
 import { type ChatScripts, startChatModel } from "./chat-model.ts";
 import { installOpenCode, openOpenCode } from "./opencode.ts";

@@ -50,18 +50,31 @@ export function openDestination(outbox: Outbox, { name }: Destination): void {
   outbox.open(name, Date.now() - GRACE_MS);
 }
 
-/** Puts into the outbox what happened in the threads that changed; null: in all that something happened in since the last look. False where there was no room for all of it. */
+/** A look around that finds more than this is a first one. */
+const MANY_THREADS = 200;
+
+/** Threads in which something happened since the last look; of those that were told something just now, also what happened long ago: an agent's file may come late. */
+function recentThreads(library: Library, since: number, told: ReadonlySet<AgentKey>): AgentKey[] {
+  const recent = [...library.threadRows({ since })].map(({ place }) => place.key);
+  return told.size > MANY_THREADS ? recent : [...recent, ...told];
+}
+
+/**
+ * Puts into the outbox what happened in the threads that changed; in all of them, where `isEverywhere`, since the last look.
+ * False where there was no room for all of it.
+ */
 export async function lookAfter(
   { library, outbox, log, old, thread, below, since: from, tell = log, seen: known }: Watched,
   destination: Destination,
-  changed: ReadonlySet<AgentKey> | null,
+  changed: ReadonlySet<AgentKey>,
+  isEverywhere: boolean,
 ): Promise<boolean> {
   const state = stateOf(outbox, destination);
   if (state === undefined) return true;
   const began = Date.now();
   const oldest = from ?? state.since ?? began;
   const since = Math.max(oldest, state.lookedTo - SLACK_MS);
-  const recent = changed ?? [...library.threadRows({ since })].map(({ place }) => place.key);
+  const recent = isEverywhere ? recentThreads(library, since, changed) : changed;
   const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
   const seen = new Set<AgentKey>();
   for (const key of keys) {
@@ -88,7 +101,7 @@ export async function lookAfter(
     // Others must not take over only because there is much to read.
     hold(outbox, destination);
   }
-  if (changed === null) outbox.lookedTo(destination.name, began);
+  if (isEverywhere) outbox.lookedTo(destination.name, began);
   return true;
 }
 
@@ -123,8 +136,9 @@ export class Tracer {
   readonly #talk: (words: string) => void;
   readonly #onStop: () => void;
   readonly #stop = new AbortController();
-  /** Null: nobody knows where, as at the beginning. */
-  #changed: Set<AgentKey> | null = null;
+  #changed = new Set<AgentKey>();
+  /** Nobody knows where something happened, as at the beginning. */
+  #isEverywhere = true;
   #isAsked = false;
   #running: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -139,10 +153,15 @@ export class Tracer {
     for (const { name } of destinations) watched.outbox.open(name, null);
   }
 
+  /** Which services it sends to. */
+  get formats(): readonly string[] {
+    return [...new Set(this.#destinations.map(({ format }) => format))];
+  }
+
   /** Something happened in these threads; in none by name: only time has passed. */
   changed(threads: ReadonlySet<AgentKey>): void {
     this.#isAsked = true;
-    for (const thread of threads) this.#changed?.add(thread);
+    for (const thread of threads) this.#changed.add(thread);
     this.#soon(Math.max(0, this.#nextLook - Date.now()));
   }
 
@@ -165,15 +184,16 @@ export class Tracer {
 
   async #work() {
     const began = Date.now();
-    const [isAsked, changed] = [this.#isAsked, this.#changed];
+    const [isAsked, isEverywhere, changed] = [this.#isAsked, this.#isEverywhere, this.#changed];
     this.#isAsked = false;
+    this.#isEverywhere = false;
     this.#changed = new Set();
     this.#nextLook = began + PAUSE_MS;
     const { outbox, log } = this.#watched;
     for (const destination of this.#destinations) {
       // Somebody else is at it at this moment; what we know of may be news to them.
       const isOurs = hold(outbox, destination);
-      const isAll = isOurs && (!isAsked || (await lookAfter(this.#watched, destination, changed)));
+      const isAll = isOurs && (!isAsked || (await lookAfter(this.#watched, destination, changed, isEverywhere)));
       if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
       // Between two rounds others may have it: a command that sends something by itself.
       const isAskedAgain = isOurs && !release(outbox, destination, began);
@@ -183,7 +203,7 @@ export class Tracer {
   }
 
   #lookEverywhere() {
-    this.#changed = null;
+    this.#isEverywhere = true;
     this.#isAsked = true;
   }
 

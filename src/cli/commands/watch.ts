@@ -104,7 +104,11 @@ class Screen {
       this.#out.off("resize", resized);
       stdin.off("data", onKeys);
       for (const signal of signals) process.off(signal, onEnd);
-      if (stdin.isTTY) stdin.setRawMode(false);
+      try {
+        stdin.setRawMode(false);
+      } catch {
+        // The terminal is gone; there is nothing to give back.
+      }
       stdin.pause();
       this.#write(LEAVE);
     };

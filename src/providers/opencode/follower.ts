@@ -14,6 +14,7 @@ type Asking<T> = Generator<Step, T, Answered | null>;
 
 interface Known {
   parent: string | null;
+  directory: string | null;
   /** Its own time of the last change, as far as we know; null where only its id is known. */
   updated: number | null;
   /** Something was heard of it since all of it was asked for. */
@@ -29,6 +30,8 @@ interface Known {
 
 interface Stated {
   readonly listed: ReadonlySet<string>;
+  /** Those of the directory that the server itself is in. */
+  readonly here: ReadonlySet<string>;
   /** Of these it tells more than was heard. */
   readonly missed: ReadonlySet<string>;
 }
@@ -36,6 +39,7 @@ interface Stated {
 /** What is known of a server's sessions, so that what was missed while nobody listened can be asked for. */
 export class ServerFollower implements Follower {
   readonly #sessions = new Map<string, Known>();
+  /** In which something happened while we listened. */
   readonly #directories = new Set<string>();
   /** Of what was kept last, by what it is: the same need not be kept again. */
   readonly #kept = new Map<string, number>();
@@ -83,9 +87,14 @@ export class ServerFollower implements Follower {
     for (const id of due) {
       // Only a server that lists its sessions can be believed that it has none of this id.
       const isListed = stated === null || stated.listed.has(id);
-      for (const other of yield* this.#around(id, isListed)) if (!seen.has(other)) due.push(...[other].filter(() => seen.add(other)));
+      for (const other of yield* this.#around(id, isListed)) {
+        if (!seen.has(other)) due.push(other);
+        seen.add(other);
+      }
       complete = (yield* this.#read(id, isListed)) && complete;
-      if (status !== null) yield this.#keep({ answered: ANSWERS.status, asked: status.asked, session: id, body: status.all[id] ?? null });
+      // How a session of a directory stands that was not asked about is not known: to ask would wake the server up there.
+      const isAnswered = status !== null && (id in status.all || stated?.here.has(id) === true || this.#directories.has(this.#known(id).directory ?? ""));
+      if (isAnswered) yield this.#keep({ answered: ANSWERS.status, asked: status.asked, session: id, body: status.all[id] ?? null });
     }
     if (status !== null) yield* this.#atWork(status.all, status.asked, seen);
     yield* this.#requests("/permission", ANSWERS.permission);
@@ -101,7 +110,7 @@ export class ServerFollower implements Follower {
 
   /** Every session the server tells of; null where it does not answer. */
   *#list(gap: boolean): Asking<Stated | null> {
-    const stated = { listed: new Set<string>(), missed: new Set<string>() };
+    const stated = { listed: new Set<string>(), here: new Set<string>(), missed: new Set<string>() };
     const paths = [
       "/session",
       ...(this.#listsAll ? ["/experimental/session"] : [...this.#directories].map((directory) => withDirectory("/session", directory))),
@@ -117,6 +126,7 @@ export class ServerFollower implements Follower {
         const id = asWords(info?.id);
         if (info === null || id === null || !isSessionId(id)) continue;
         stated.listed.add(id);
+        if (path === "/session") stated.here.add(id);
         const known = this.#sessions.get(id);
         // The stream would have told: where it did not, it is not to be trusted.
         if (known === undefined ? !gap : updatedOf(info) > (known.updated ?? 0) && (known.read !== null || known.stirred)) stated.missed.add(id);
@@ -247,11 +257,12 @@ export class ServerFollower implements Follower {
     if (id === null || !isSessionId(id)) return;
     const known = this.#known(id);
     known.parent = asWords(info.parentID) ?? known.parent;
+    known.directory = asWords(info.directory) ?? known.directory;
     known.updated = Math.max(updatedOf(info), known.updated ?? 0);
   }
 
   #known(id: string): Known {
-    const known = this.#sessions.get(id) ?? { parent: null, updated: null, stirred: false, read: null, gone: false, asks: false, busy: false };
+    const known = this.#sessions.get(id) ?? { parent: null, directory: null, updated: null, stirred: false, read: null, gone: false, asks: false, busy: false };
     this.#sessions.set(id, known);
     return known;
   }

@@ -5,7 +5,8 @@ import type { AgentRecord } from "../../core/agent.ts";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, type Observation, threadsIn } from "../../core/observation.ts";
+import { crossKeys, threadsIn } from "../../core/mentions.ts";
+import type { Observation } from "../../core/observation.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
 import type {

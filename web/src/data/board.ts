@@ -1,21 +1,7 @@
-import type { Progress, Stage } from "../../../src/core/card.ts";
+import type { Card, Stage } from "../../../src/core/card.ts";
 
-export type { Progress, Stage } from "../../../src/core/card.ts";
+export type { Card, Stage } from "../../../src/core/card.ts";
 export { STAGES } from "../../../src/core/card.ts";
-
-/** `GET /api/cards` */
-export interface Card {
-  readonly id: string;
-  readonly title: string;
-  readonly stage: Stage;
-  readonly waiting: readonly { readonly uri: string; readonly agent: string; readonly for: string; readonly says: string; readonly since: string | null }[];
-  readonly progress: Progress | null;
-  readonly threads: readonly string[];
-  readonly inferred: readonly string[];
-  readonly agents: { readonly total: number; readonly running: number };
-  readonly createdAt: string;
-  readonly lastActivityAt: string | null;
-}
 
 /** `GET /api/relays` */
 export interface RelayList {

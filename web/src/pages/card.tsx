@@ -21,10 +21,9 @@ import { List } from "../view/list.tsx";
 import { StatusMark } from "../view/status.tsx";
 import { tipped } from "../view/tip.tsx";
 import { ProgressLine, queueAgain } from "./board.tsx";
-import { isBad, LogLine, uriOf } from "./log.tsx";
+import { isBad, LogEntry, uriOf } from "./log.tsx";
 
 const GOLDEN_ANGLE = 137.508;
-const MAX_INDENT = 8;
 
 /** One card, kept up to date. */
 function useCard(id: Accessor<string>) {
@@ -170,26 +169,16 @@ export default function CardPage(props: { id: string }) {
             row={(row, index) => (
               <Show when={byUri().get(uriOf(row()))}>
                 {(agent) => (
-                  <div
-                    class="entry"
-                    classList={{ main: agent().parent === null }}
-                    data-agent={idOf(agent().uri)}
-                    ref={(element) =>
-                      createEffect(() => {
-                        element.style.setProperty("--hue", String(hues().get(agent().uri) ?? 0));
-                        element.style.setProperty("--depth", String(Math.min(agent().depth, MAX_INDENT)));
-                      })
-                    }
-                  >
-                    <LogLine
-                      row={row()}
-                      agent={agent()}
-                      index={index()}
-                      selected={index() === selected()}
-                      open={opened().has(row().id)}
-                      onToggle={() => toggle(row().id)}
-                    />
-                  </div>
+                  <LogEntry
+                    name={idOf(agent().uri)}
+                    hue={hues().get(agent().uri) ?? 0}
+                    row={row()}
+                    agent={agent()}
+                    index={index()}
+                    selected={index() === selected()}
+                    open={opened().has(row().id)}
+                    onToggle={() => toggle(row().id)}
+                  />
                 )}
               </Show>
             )}

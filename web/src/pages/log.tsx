@@ -112,26 +112,16 @@ export default function Log(props: { uri: string }) {
           row={(row, index) => (
             <Show when={thread.agent(uriOf(row()))}>
               {(agent) => (
-                <div
-                  class="entry"
-                  classList={{ main: agent().parent === null }}
-                  ref={(element) =>
-                    createEffect(() => {
-                      element.style.setProperty("--hue", String(hues().get(agent().uri) ?? 0));
-                      element.style.setProperty("--depth", String(Math.min(agent().depth, MAX_INDENT)));
-                    })
-                  }
-                  data-agent={idOf(agent().uri)}
-                >
-                  <LogLine
-                    row={row()}
-                    agent={agent()}
-                    index={index()}
-                    selected={index() === selected()}
-                    open={opened().has(row().id)}
-                    onToggle={() => toggle(row().id)}
-                  />
-                </div>
+                <LogEntry
+                  name={idOf(agent().uri)}
+                  hue={hues().get(agent().uri) ?? 0}
+                  row={row()}
+                  agent={agent()}
+                  index={index()}
+                  selected={index() === selected()}
+                  open={opened().has(row().id)}
+                  onToggle={() => toggle(row().id)}
+                />
               )}
             </Show>
           )}
@@ -145,7 +135,35 @@ export const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.
 export const isBad = (row: LogRow) =>
   row.is === "group" ? row.errors > 0 : row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
 
-export function LogLine(props: { row: LogRow; agent: AgentRecord; index: number; selected: boolean; open: boolean; onToggle: () => void }) {
+interface LineProps {
+  readonly row: LogRow;
+  readonly agent: AgentRecord;
+  readonly index: number;
+  readonly selected: boolean;
+  readonly open: boolean;
+  readonly onToggle: () => void;
+}
+
+/** A line of the log in the colour of its agent, as far to the right as it stands below its thread. */
+export function LogEntry(props: LineProps & { name: string; hue: number }) {
+  return (
+    <div
+      class="entry"
+      classList={{ main: props.agent.parent === null }}
+      data-agent={props.name}
+      ref={(element) =>
+        createEffect(() => {
+          element.style.setProperty("--hue", String(props.hue));
+          element.style.setProperty("--depth", String(Math.min(props.agent.depth, MAX_INDENT)));
+        })
+      }
+    >
+      <LogLine {...props} />
+    </div>
+  );
+}
+
+function LogLine(props: LineProps) {
   return (
     <Show when={props.row.is === "entry" && props.row} fallback={<Group {...props} group={props.row as LogGroup} />}>
       {(row) => (

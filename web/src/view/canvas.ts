@@ -5,13 +5,14 @@ export type Palette<Name extends string> = Readonly<Record<Name, string>>;
 
 /** Colours of the style sheet as a canvas wants them; they follow light and dark. */
 export function usePalette<Name extends string>(names: readonly Name[]): Accessor<Palette<Name>> {
-  const [dark, setDark] = createSignal(false);
   const media = matchMedia("(prefers-color-scheme: dark)");
+  const [dark, setDark] = createSignal(media.matches);
   const follow = () => setDark(media.matches);
   media.addEventListener("change", follow);
   onCleanup(() => media.removeEventListener("change", follow));
   const [palette, setPalette] = createSignal(readPalette(names));
-  createEffect(on([theme, dark], () => setPalette(() => readPalette(names))));
+  // After the style sheet has followed.
+  createEffect(on([theme, dark], () => queueMicrotask(() => setPalette(() => readPalette(names))), { defer: true }));
   return palette;
 }
 
