@@ -1,9 +1,9 @@
 /** Runs the command line the way a person's shell would, in a home of the test's choosing. */
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { homeEnv } from "./fixtures.ts";
+import { homeEnv, isOnlyRecorded } from "./fixtures.ts";
 
 const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 /** Hundreds of short runs load the same modules; without this, loading them is most of the time. */
@@ -20,9 +20,7 @@ export interface CliResult {
 export function retinue(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
   // A fresh one each time: what one home made us keep must not be seen in another.
   const data = mkdtempSync(join(tmpdir(), "retinue-test-"));
-  // Where no product has a home, all there is was recorded.
-  const recordings = join(home, "../recordings");
-  if (existsSync(join(home, ".keep"))) cpSync(recordings, join(data, "recordings"), { recursive: true });
+  if (isOnlyRecorded(home)) cpSync(join(home, "../recordings"), join(data, "recordings"), { recursive: true });
   const childEnv = { PATH: process.env.PATH ?? "", ...homeEnv(home), RETINUE_HOME: data, NODE_COMPILE_CACHE: COMPILED, ...env };
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [MAIN, ...args], { env: childEnv, maxBuffer: MAX_BYTES }, (error, stdout, stderr) => {

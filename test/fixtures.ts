@@ -30,8 +30,15 @@ interface Truth {
   moments?: Record<string, { threads: RecordedThread[] }>;
 }
 
+/** No product has a home there: all there is was recorded, and lies beside it. */
+export const isOnlyRecorded = (home: string) => existsSync(join(home, ".keep"));
+
 /** What is in the environment of somebody who lives in a home. Temporary files are kept beside it, and never those of the machine that tests run on. */
-export const homeEnv = (home: string) => ({ HOME: home, TMPDIR: join(home, "..", "tmp") });
+export const homeEnv = (home: string): Readonly<Record<string, string>> => ({
+  HOME: home,
+  TMPDIR: join(home, "..", "tmp"),
+  ...(isOnlyRecorded(home) ? { RETINUE_HOME: join(home, "..") } : {}),
+});
 
 /** One home folder, at the end of a recording or at a moment on the way. */
 export interface RecordedHome {

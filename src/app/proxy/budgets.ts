@@ -38,12 +38,12 @@ export class Budgets {
     this.#price = pricesWith(prices);
   }
 
-  get #isOff(): boolean {
+  get isOff(): boolean {
     return Object.keys(this.#limits).length === 0;
   }
 
   count(row: AskedRow | OpenedRow | EndedRow): void {
-    if (this.#isOff) return;
+    if (this.isOff) return;
     if (row.is === "asked") this.#open.set(row.request, { row, model: row.model ?? "" });
     const open = this.#open.get(row.request);
     if (open === undefined) return;
@@ -77,7 +77,7 @@ export class Budgets {
 
   /** In the words of the API, so that a client shows it to its user. */
   refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
-    if (this.#isOff) return null;
+    if (this.isOff) return null;
     const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0).row);
     const session = caller === null ? undefined : this.#sessions.get(caller.session);
     const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);

@@ -8,7 +8,7 @@ import type { RecorderJob, RecorderSays } from "./witness.ts";
 // To the operating system a thread is a process of its own here: it comes after those who pass bytes on.
 if (process.platform === "linux") setPriority(10);
 
-const { folder, redaction, window } = workerData as RecorderJob;
+const { folder, redaction, window, tellsRows } = workerData as RecorderJob;
 const tell = (says: RecorderSays) => parentPort?.postMessage(says);
 
 const recording = new TrafficRecording({
@@ -17,7 +17,7 @@ const recording = new TrafficRecording({
   redactor: redaction === null ? null : new Redactor(redaction),
   onTrouble: (error) => tell({ is: "trouble", words: error.message }),
   onRow: (row) => {
-    if (row.is === "asked" || row.is === "opened" || row.is === "ended") tell({ is: "row", row });
+    if (tellsRows && (row.is === "asked" || row.is === "opened" || row.is === "ended")) tell({ is: "row", row });
   },
 });
 

@@ -46,6 +46,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     folder,
     redaction: run.redaction,
     window: settings.values.match_window,
+    tellsRows: !budgets.isOff,
     onRow: (row) => budgets.count(row),
     onTrouble: once,
   });

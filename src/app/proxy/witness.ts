@@ -11,6 +11,8 @@ export interface RecorderJob {
   /** How long after a call an agent may begin and still be matched to it by its prompt. */
   readonly window: MatchWindow;
   readonly redaction: RedactionRules | null;
+  /** Somebody counts along. */
+  readonly tellsRows: boolean;
 }
 
 export type RecorderSays =
@@ -104,8 +106,8 @@ export class Witness {
   }
 
   #start(): Worker {
-    const { folder, redaction, window } = this.#options;
-    const thread = new Worker(THREAD_FILE, { workerData: { folder, redaction, window } satisfies RecorderJob });
+    const { folder, redaction, window, tellsRows } = this.#options;
+    const thread = new Worker(THREAD_FILE, { workerData: { folder, redaction, window, tellsRows } satisfies RecorderJob });
     // It must not keep a process alive that has nothing else to do.
     thread.unref();
     thread.on("message", (says: RecorderSays) => this.#hear(says));
