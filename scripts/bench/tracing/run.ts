@@ -1,8 +1,9 @@
 /** How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on loopback. Prints a section for docs/benchmarks.md. */
 import { spawn } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { keep } from "../../../src/app/library.ts";
 import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/claude-records.ts";
 import { startLangSmith } from "../../../test/langsmith-server.ts";
@@ -25,6 +26,7 @@ const rows = [
   ["`retinue hook`, tracing on", ...times(await repeated(() => hook(traced())))],
   [`${operations} operations delivered`, ...times(delivered)],
 ];
+await leftBehind();
 await server.close();
 console.log(`## A turn of ${operations} operations, traced\n\n${markdownTable(["", "middle", "slowest"], rows)}`);
 
@@ -79,6 +81,15 @@ async function deliver(): Promise<number | null> {
   const taken = await run(["hook", "--flush"], traced(), "");
   // A turn, an answer more than there are rounds, and a tool in each of them.
   return server.runs.size === operations + 2 ? taken : null;
+}
+
+/** Hooks leave processes behind; these end by themselves once everything has arrived. */
+async function leftBehind(): Promise<void> {
+  for (const folder of readdirSync(home).filter((name) => name.startsWith("data-"))) {
+    const kept = await keep({ RETINUE_HOME: join(home, folder) });
+    while (kept.outbox.destinations().some(({ holder }) => holder !== null)) await wait(50);
+    kept.close();
+  }
 }
 
 /** Seconds; null if it failed. */
