@@ -1,6 +1,6 @@
 /** How long tracing takes: until a hook returns, and until a turn of many operations has arrived at a service on loopback. Prints a section for docs/benchmarks.md. */
 import { spawn } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -16,6 +16,7 @@ const home = mkdtempSync(join(tmpdir(), "retinue-bench-tracing-"));
 process.on("exit", () => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
 
 let data = "";
+const tracedFolders: string[] = [];
 const transcript = join(home, ".claude", THREAD_FILE);
 writeTurn();
 const server = await startLangSmith();
@@ -72,6 +73,7 @@ function times(taken: readonly (number | null)[]): string[] {
 
 /** As the product runs it at the end of a turn. */
 function hook(more: Record<string, string>): Promise<number | null> {
+  if ("TRACE_TO_LANGSMITH" in more) tracedFolders.push(data);
   return run(["hook"], more, JSON.stringify({ hook_event_name: "Stop", session_id: SESSION, transcript_path: transcript, cwd: home }));
 }
 
@@ -85,9 +87,9 @@ async function deliver(): Promise<number | null> {
 
 /** Hooks leave processes behind; these end by themselves once everything has arrived. */
 async function leftBehind(): Promise<void> {
-  for (const folder of readdirSync(home).filter((name) => name.startsWith("data-"))) {
-    const kept = await keep({ RETINUE_HOME: join(home, folder) });
-    while (kept.outbox.destinations().some(({ holder }) => holder !== null)) await wait(50);
+  for (const folder of tracedFolders) {
+    const kept = await keep({ RETINUE_HOME: folder });
+    while (kept.outbox.destinations().some(({ holder, delivered }) => holder !== null || delivered === 0)) await wait(50);
     kept.close();
   }
 }
