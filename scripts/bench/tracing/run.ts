@@ -20,14 +20,12 @@ const tracedFolders: string[] = [];
 const transcript = join(home, ".claude", THREAD_FILE);
 writeTurn();
 const server = await startLangSmith();
-// Hooks last: what they leave behind goes on for a while.
 const delivered = await repeated(deliver);
 const rows = [
   ["`retinue hook`, tracing off", ...times(await repeated(() => hook({})))],
   ["`retinue hook`, tracing on", ...times(await repeated(() => hook(traced())))],
   [`${operations} operations delivered`, ...times(delivered)],
 ];
-await leftBehind();
 await server.close();
 console.log(`## A turn of ${operations} operations, traced\n\n${markdownTable(["", "middle", "slowest"], rows)}`);
 
@@ -60,6 +58,7 @@ async function repeated(work: () => Promise<number | null>): Promise<(number | n
     kept.outbox.open(`langsmith ${server.url} (by product)`, 0);
     kept.close();
     taken.push(await work());
+    await leftBehind();
   }
   return taken;
 }
