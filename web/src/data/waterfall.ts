@@ -70,14 +70,14 @@ const CLOSEST_MS = 5;
 export function zoomed(view: View, whole: View, factor: number, around: number): View {
   const size = Math.min(whole.to - whole.from, Math.max(CLOSEST_MS, (view.to - view.from) / factor));
   const part = (around - view.from) / (view.to - view.from);
-  return within({ from: around - part * size, to: around - part * size + size }, whole);
+  return within(around - part * size, size, whole);
 }
 
-export const panned = (view: View, whole: View, ms: number): View => within({ from: view.from + ms, to: view.to + ms }, whole);
+export const panned = (view: View, whole: View, ms: number): View => within(view.from + ms, view.to - view.from, whole);
 
-/** Moved back where it looks beyond the ends. */
-function within({ from, to }: View, whole: View): View {
-  const size = Math.min(to - from, whole.to - whole.from);
+/** Moved back where it looks beyond the ends. All of it is all of it, whatever sums of fractions say. */
+function within(from: number, size: number, whole: View): View {
+  if (size >= whole.to - whole.from) return { from: whole.from, to: whole.to };
   const start = Math.max(whole.from, Math.min(from, whole.to - size));
   return { from: start, to: start + size };
 }
@@ -87,7 +87,7 @@ export const isWhole = (view: View, whole: View) => view.from <= whole.from && v
 /** An agent's life with some air around it. */
 export function around(life: View, whole: View): View {
   const air = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
-  return within({ from: life.from - air, to: life.to + air }, whole);
+  return within(life.from - air, life.to - life.from + 2 * air, whole);
 }
 
 // --- bars
