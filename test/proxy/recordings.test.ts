@@ -14,14 +14,14 @@ import { type ReplayOptions, replay, setBack, startUpstream, type WireExchange, 
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
 const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
 
-/** What became of it after the replay, thread by thread; `home`: with the product's own records beside it. */
-async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Map<string, TreeNode>> {
-  const { forest, problems } = await machineAfter(wire, options, home);
+/** What became of it after the replay, thread by thread; `home`, `recordings`: with the product's own records, and what others saw of it, beside it. */
+async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string, recordings?: string): Promise<Map<string, TreeNode>> {
+  const { forest, problems } = await machineAfter(wire, options, home, recordings);
   expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
   return new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice) as unknown as TreeNode]));
 }
 
-async function machineAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string): Promise<Machine> {
+async function machineAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string, recordings?: string): Promise<Machine> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const proxied = await startProxied(upstream.url);
@@ -33,6 +33,7 @@ async function machineAfter(wire: readonly WireExchange[], options: ReplayOption
     // Imported: when these copies were made says nothing of what stands in them.
     for (const folder of readdirSync(home)) cpSync(join(home, folder), join(proxied.env.RETINUE_HOME ?? "", "imported", folder.slice(1)), { recursive: true });
   }
+  if (recordings !== undefined) cpSync(recordings, join(proxied.env.RETINUE_HOME ?? "", "recordings"), { recursive: true });
   expect(proxied.talk).toEqual([]);
   return proxied.read();
 }
@@ -82,6 +83,12 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
     expect(threadsOf(name).flatMap((thread) => differences(thread, joined.get(thread.root) ?? MISSING))).toEqual([]);
     const alone = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "none") } });
     expect(joined.size).toBe(alone.forest.roots.length);
+  });
+
+  const recordingsOf = (name: string) => join(FIXTURES, provider, name, "recordings");
+  it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))("with all there is of it, counts everything once: %s", async (name) => {
+    const trees = await treesAfter(wireOf(provider, name), {}, recordedHome(provider, name).home, recordingsOf(name));
+    expect(threadsOf(name).flatMap((thread) => differences(thread, trees.get(thread.root) ?? MISSING))).toEqual([]);
   });
 });
 
