@@ -269,6 +269,15 @@ describe("otlp", () => {
     expect((await retinue(home, ["outbox"], env)).stdout).toContain("turned down by it after all: 2 spans: too long");
   });
 
+  it("gives up on a collector that does not answer, and asks again", async () => {
+    env.OTEL_EXPORTER_OTLP_TIMEOUT = "3000";
+    collector.faults.push({ is: "silence" });
+    const { code } = await run("otlp", "latest");
+    const [first, again] = collector.requests;
+    expect([code, again?.body.equals(first?.body ?? Buffer.alloc(0))]).toEqual([0, true]);
+    expect((await retinue(home, ["outbox", "--json"], env)).stdout).toMatch(/"waiting": 0/);
+  });
+
   it("does not know gRPC, and says what it knows", async () => {
     env.OTEL_EXPORTER_OTLP_PROTOCOL = "grpc";
     const { code, stderr } = await run("otlp", "latest");
