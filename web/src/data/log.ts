@@ -63,3 +63,6 @@ function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): Lo
     last: said?.text ?? "",
   };
 }
+
+export const isBad = (row: LogRow) =>
+  row.is === "group" ? row.errors > 0 : row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";

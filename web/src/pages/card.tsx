@@ -4,7 +4,7 @@ import type { ApiError } from "../data/api.ts";
 import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, plural } from "../data/format.ts";
-import { logRows } from "../data/log.ts";
+import { isBad, logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { nameOf } from "../data/tree-rows.ts";
@@ -16,14 +16,12 @@ import { go, route, setParams } from "../state/navigation.ts";
 import { api, listen } from "../state/server.ts";
 import { useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
+import { hueAt } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
-import { List } from "../view/list.tsx";
+import { LogList } from "../view/log-list.tsx";
 import { StatusMark } from "../view/status.tsx";
 import { tipped } from "../view/tip.tsx";
 import { ProgressLine, queueAgain } from "./board.tsx";
-import { isBad, LogEntry, uriOf } from "./log.tsx";
-
-const GOLDEN_ANGLE = 137.508;
 
 /** One card, kept up to date. */
 function useCard(id: Accessor<string>) {
@@ -78,7 +76,7 @@ export default function CardPage(props: { id: string }) {
     }),
   );
   const byUri = createMemo(() => new Map(agents().map((agent) => [agent.uri, agent])));
-  const hues = createMemo(() => new Map(agents().map(({ uri }, index) => [uri, Math.round(40 + index * GOLDEN_ANGLE) % 360])));
+  const hues = createMemo(() => new Map(agents().map(({ uri }, index) => [uri, hueAt(index)])));
   const happened = createMemo(() => byTime(parts().map(({ events }) => events.items())));
   const counts = createMemo(() => {
     const found = new Map<string, number>();
@@ -158,30 +156,16 @@ export default function CardPage(props: { id: string }) {
           {(part) => <Failure error={part().thread.error() as never} />}
         </Show>
         <Show when={happened().length > 0} fallback={<p class="nothing muted">Nothing has happened in it yet.</p>}>
-          <List
+          <LogList
             label="Log of the card"
-            class="entries"
             rows={rows()}
-            measured
-            height={() => 32}
             selected={selected()}
             follow={follow()}
-            row={(row, index) => (
-              <Show when={byUri().get(uriOf(row()))}>
-                {(agent) => (
-                  <LogEntry
-                    name={idOf(agent().uri)}
-                    hue={hues().get(agent().uri) ?? 0}
-                    row={row()}
-                    agent={agent()}
-                    index={index()}
-                    selected={index() === selected()}
-                    open={opened().has(row().id)}
-                    onToggle={() => toggle(row().id)}
-                  />
-                )}
-              </Show>
-            )}
+            agentOf={(uri) => byUri().get(uri)}
+            idOf={idOf}
+            hueOf={(uri) => hues().get(uri) ?? 0}
+            isOpen={(id) => opened().has(id)}
+            onToggle={toggle}
           />
         </Show>
       </Show>

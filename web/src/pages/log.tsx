@@ -1,7 +1,6 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
-import { clock, duration, plural } from "../data/format.ts";
-import { kindInWords } from "../data/kinds.ts";
-import { type LogGroup, type LogRow, logRows } from "../data/log.ts";
+import { plural } from "../data/format.ts";
+import { isBad, logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { nameOf } from "../data/tree-rows.ts";
@@ -14,14 +13,12 @@ import { type Thread, useThread } from "../state/thread.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { useHues } from "../view/color.ts";
 import { Failure } from "../view/failure.tsx";
-import { List } from "../view/list.tsx";
+import { LogList } from "../view/log-list.tsx";
 import { StatusMark } from "../view/status.tsx";
-import { StepView, summary } from "../view/step.tsx";
 import { ThreadHead } from "../view/thread-head.tsx";
 import { tipped } from "../view/tip.tsx";
 
 const CHIPS = 60;
-const MAX_INDENT = 8;
 
 export default function Log(props: { uri: string }) {
   useClock();
@@ -101,135 +98,19 @@ export default function Log(props: { uri: string }) {
         <ThreadHead thread={thread} />
         <Chips thread={thread} hues={hues()} hidden={hidden()} follow={follow()} entries={events.items().length} complete={events.complete()} />
         <Show when={events.error()}>{(error) => <Failure error={error()} />}</Show>
-        <List
+        <LogList
           label="Log"
-          class="entries"
           rows={rows()}
-          measured
-          height={() => 32}
           selected={selected()}
           follow={follow()}
-          row={(row, index) => (
-            <Show when={thread.agent(uriOf(row()))}>
-              {(agent) => (
-                <LogEntry
-                  name={idOf(agent().uri)}
-                  hue={hues().get(agent().uri) ?? 0}
-                  row={row()}
-                  agent={agent()}
-                  index={index()}
-                  selected={index() === selected()}
-                  open={opened().has(row().id)}
-                  onToggle={() => toggle(row().id)}
-                />
-              )}
-            </Show>
-          )}
+          agentOf={(uri) => thread.agent(uri)}
+          idOf={idOf}
+          hueOf={(uri) => hues().get(uri) ?? 0}
+          isOpen={(id) => opened().has(id)}
+          onToggle={toggle}
         />
       </Show>
     </div>
-  );
-}
-
-export const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.uri);
-export const isBad = (row: LogRow) =>
-  row.is === "group" ? row.errors > 0 : row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
-
-interface LineProps {
-  readonly row: LogRow;
-  readonly agent: AgentRecord;
-  readonly index: number;
-  readonly selected: boolean;
-  readonly open: boolean;
-  readonly onToggle: () => void;
-}
-
-/** A line of the log in the colour of its agent, as far to the right as it stands below its thread. */
-export function LogEntry(props: LineProps & { name: string; hue: number }) {
-  return (
-    <div
-      class="entry"
-      classList={{ main: props.agent.parent === null }}
-      data-agent={props.name}
-      ref={(element) =>
-        createEffect(() => {
-          element.style.setProperty("--hue", String(props.hue));
-          element.style.setProperty("--depth", String(Math.min(props.agent.depth, MAX_INDENT)));
-        })
-      }
-    >
-      <LogLine {...props} />
-    </div>
-  );
-}
-
-function LogLine(props: LineProps) {
-  return (
-    <Show when={props.row.is === "entry" && props.row} fallback={<Group {...props} group={props.row as LogGroup} />}>
-      {(row) => (
-        <Show
-          when={!props.open}
-          fallback={
-            <StepView
-              step={{ id: row().id, event: row().event, result: null, spawned: [], failed: isBad(row()) }}
-              open
-              selected={props.selected}
-              index={props.index}
-              onToggle={props.onToggle}
-            />
-          }
-        >
-          <button
-            type="button"
-            class="log-line"
-            classList={{ selected: props.selected, bad: isBad(row()) }}
-            id={`row-${props.index}`}
-            tabindex="-1"
-            onClick={() => props.onToggle()}
-          >
-            <time>{clock(row().event.at)}</time>
-            <Show when={!row().inGroup}>
-              <span class="who">{props.agent.parent === null ? "main" : oneLine(nameOf(props.agent), 40)}</span>
-            </Show>
-            <span class="kind">{row().event.tool?.name ?? kindInWords(row().event.kind)}</span>
-            <span class="gist" dir="auto">
-              {row().event.kind === "toolResult" ? "← " : ""}
-              {oneLine(summary(row().event), 240)}
-            </span>
-          </button>
-        </Show>
-      )}
-    </Show>
-  );
-}
-
-/** What a sub-agent did in a row, on one line. */
-function Group(props: { group: LogGroup; agent: AgentRecord; index: number; selected: boolean; onToggle: () => void }) {
-  const lasted = () => (props.group.from === null || props.group.to === null ? null : Date.parse(props.group.to) - Date.parse(props.group.from));
-  return (
-    <button
-      type="button"
-      class="log-line group-line"
-      classList={{ selected: props.selected }}
-      id={`row-${props.index}`}
-      tabindex="-1"
-      aria-expanded={props.group.open}
-      onClick={() => props.onToggle()}
-    >
-      <time>{clock(props.group.from)}</time>
-      <span class="fold">{props.group.open ? "▾" : "▸"}</span>
-      <span class="who">{oneLine(nameOf(props.agent), 40)}</span>
-      <span class="muted">
-        {plural(props.group.entries, "entry", "entries")}
-        {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(lasted())}
-      </span>
-      <Show when={props.group.errors > 0}>
-        <span class="badge bad">{props.group.errors} failed</span>
-      </Show>
-      <span class="gist" dir="auto">
-        {oneLine(props.group.last, 200)}
-      </span>
-    </button>
   );
 }
 

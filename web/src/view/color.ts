@@ -3,6 +3,7 @@ import type { Thread } from "../state/thread.ts";
 
 /** Far apart for neighbours, however many there are. */
 const GOLDEN_ANGLE = 137.508;
+export const hueAt = (index: number) => Math.round(40 + index * GOLDEN_ANGLE) % 360;
 
 /** A colour of its own for every agent of a thread, in the order in which they began. The lightness comes from the style sheet. */
 export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
@@ -10,6 +11,6 @@ export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
     thread.shape();
     const began = (uri: string) => thread.set.get(uri)?.startedAt ?? "~";
     const uris = thread.set.subtree(thread.root() ?? "").toSorted((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
-    return new Map(uris.map((uri, index) => [uri, Math.round(40 + index * GOLDEN_ANGLE) % 360]));
+    return new Map(uris.map((uri, index) => [uri, hueAt(index)]));
   });
 }

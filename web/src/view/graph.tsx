@@ -6,6 +6,7 @@ import { useKeys } from "../state/keys.ts";
 import { go } from "../state/navigation.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { usePalette, useSize } from "./canvas.ts";
+import { PictureButtons } from "./picture-buttons.tsx";
 import { MARKS, STATUS_WORDS } from "./status.tsx";
 import { hideTip, showTip } from "./tip.tsx";
 import { colorOfType, KIND_COLORS, typeNames, typeOf } from "./type-colors.ts";
@@ -250,17 +251,7 @@ export function GraphView(props: {
           </g>
         </svg>
       </div>
-      <div class="picture-buttons">
-        <button type="button" aria-label="Closer" title="Closer (+)" onClick={() => zoom(ZOOM)}>
-          +
-        </button>
-        <button type="button" aria-label="Further away" title="Further away (-)" onClick={() => zoom(1 / ZOOM)}>
-          −
-        </button>
-        <button type="button" aria-label="All of it" title="All of it (0)" onClick={() => setLook(null)} disabled={look() === null}>
-          All
-        </button>
-      </div>
+      <PictureButtons by={ZOOM} onZoom={zoom} onAll={() => setLook(null)} isAll={look() === null} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { around, crowd, isWhole, panned, spanAt, type View, type Waterfall, type
 import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { prepare, usePainting, usePalette, useSize } from "./canvas.ts";
+import { PictureButtons } from "./picture-buttons.tsx";
 import { type At, SpanTip, spanInWords } from "./span-tip.tsx";
 import { AXIS_PX, COLORS, type Drawn, paintMinimap, paintWaterfall, ROW_PX, roomOf, rowAt, type Scene, timeAt } from "./waterfall-paint.ts";
 
@@ -245,17 +246,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
           }
         />
       </div>
-      <div class="picture-buttons">
-        <button type="button" aria-label="Closer" title="Closer (+)" onClick={() => zoom(ZOOM)}>
-          +
-        </button>
-        <button type="button" aria-label="Further away" title="Further away (-)" onClick={() => zoom(1 / ZOOM)}>
-          −
-        </button>
-        <button type="button" aria-label="All of it" title="All of it (0)" onClick={() => lookAt(whole())} disabled={look() === null}>
-          All
-        </button>
-      </div>
+      <PictureButtons by={ZOOM} onZoom={zoom} onAll={() => lookAt(whole())} isAll={look() === null} />
       <p class="sr" role="status">
         {current() === undefined ? "" : spanInWords(current() as WaterfallRow, span(), props.picture.from, props.now)}
       </p>
