@@ -76,7 +76,7 @@ describe("an agent is named below its thread, or below an agent above it that is
     expect(root).toBe("");
     expect(outcome(`opencode://${short(thread)}/${short(child)}`)).toBe(`opencode://${thread}/${child}`);
     expect(outcome(`opencode://${short(child)}/${short(other)}`)).toBe(`opencode://${thread}/${other}`);
-    expect(outcome(`opencode://${short(other)}/${short(child)}`)).toMatch(new RegExp(`not_found[^]*opencode://${thread}/${child}`));
+    expect(outcome(`opencode://${short(other)}/${short(child)}`)).toMatch(new RegExp(`not_found[\\s\\S]*opencode://${thread}/${child}`));
   });
 
   it("an unknown thread does not hide where the agent is", () => {
@@ -117,7 +117,7 @@ describe("on the command line", () => {
     expect(head).toMatchObject({ uri: `codex://${root}/${alpha}`, session_id: alpha, mode: "thread", status: "completed" });
     expect(subagents?.map(({ agent_id }) => agent_id)).toEqual([beta, gamma]);
     const { stdout } = await retinue(nested, [`codex://${alpha}`]);
-    expect(stdout).toMatch(/\nmode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n[^]*\n## Timeline\n/);
+    expect(stdout).toMatch(/\nmode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n[\s\S]*\n## Timeline\n/);
   });
 
   it("the same agent below its thread is read as an agent", async () => {
