@@ -13,7 +13,6 @@ import {
   text,
   toolUse,
   treeFrom,
-  writer,
 } from "../../../test/claude-records.ts";
 import { claude } from "./index.ts";
 import * as key from "./keys.ts";
