@@ -4,7 +4,7 @@ import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
 import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
-import { byOneName } from "./names.ts";
+import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -66,6 +66,8 @@ export interface Forest {
   readonly problems: readonly Problem[];
   /** Whose a record is, where several hold it. */
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  /** The key under which an agent is in `agents`, where a copy of its thread names it by another. */
+  readonly nameOf: (agent: AgentKey) => AgentKey;
 }
 
 /** For keys that come from the forest itself. */
@@ -90,8 +92,15 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
-  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
-  const gathered = gatherAgents(facts, ownership.ownerOf);
+  const originals = all.filter(ownership.isOriginal);
+  const renamed = agentsOfCopies(originals, ownership.copiedFrom);
+  const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
+  const ownerOf = (record: RecordKey) => {
+    const owner = ownership.ownerOf(record);
+    return owner === undefined ? undefined : nameOf(owner);
+  };
+  const facts = withoutEchoes(withoutRefused(renameAll(originals, renamed)));
+  const gathered = gatherAgents(facts, ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
@@ -170,7 +179,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
-  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf };
 }
 
 /** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */
