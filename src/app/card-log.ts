@@ -1,7 +1,8 @@
+import { typeName } from "../core/display-name.ts";
 import type { AgentEvent } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
-import { agentOf, describe, type Forest, type LinkedAgent } from "../core/link.ts";
-import { nameOf } from "./cards.ts";
+import { agentOf, type Forest, type LinkedAgent, namesOf } from "../core/link.ts";
+import { kindOf } from "../core/record.ts";
 import type { LogSpan } from "./event-log.ts";
 
 /** A line of a card's log. */
@@ -41,17 +42,18 @@ export interface SessionMapping {
 
 /** The provider's own id of an agent, whether it is a thread or stands below one. */
 const ownId = ({ agentId, sessionId }: LinkedAgent) => agentId ?? sessionId;
-const typeOf = (agent: LinkedAgent) => agent.agentType ?? agent.spawnCall?.agentType ?? null;
+const typeOf = (agent: LinkedAgent) => namesOf(agent, agent.spawnCall).type;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
 export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
   const isBelow = agent.parent !== null;
+  const who = typeName({ ...namesOf(agent, agent.spawnCall), kind: kindOf(agent) });
   return {
     id: event.id,
     session_id: ownId(agent),
     event_type: event.kind,
-    agent: nameOf(agent),
-    content: `${isBelow ? `↳ ${nameOf(agent)} | ` : ""}${wordsOf(event)}`,
+    agent: who,
+    content: `${isBelow ? `↳ ${who} | ` : ""}${wordsOf(event)}`,
     metadata: { _subagent: isBelow, _agent_type: typeOf(agent), uri: event.uri, tool: event.tool, usage: event.usage },
     created_at: event.at,
   };
@@ -81,7 +83,7 @@ export function mappingsOf(forest: Forest, keys: readonly AgentKey[], card: stri
         card_id: card,
         parent_session_id: ownId(agentOf(forest, agent.parent)),
         agent_type: typeOf(agent),
-        description: describe(agent, agent.spawnCall),
+        description: namesOf(agent, agent.spawnCall).description ?? namesOf(agent, agent.spawnCall).name,
         created_at: iso(agent.firstAt),
       },
     ];
