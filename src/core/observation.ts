@@ -154,6 +154,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
+  readonly outputOnly?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
