@@ -36,6 +36,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** Whether the operating-system process of its thread is there. */
+  readonly process: ProcessView["is"];
   /** What its living process waits for, in the product's own word, such as a permission. */
   readonly processWaitsFor: string | null;
   /** Last sign of life of the agent or of anybody below it. */
@@ -151,6 +153,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       verdict,
       waiting: verdict.status === "running" ? waitOf(info, processes(threadOf(key))) : null,
       statements,
+      process: process.is,
       processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,

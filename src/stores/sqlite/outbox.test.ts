@@ -21,8 +21,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({ key: `${key}:closed`, batch, what: key, body: new Uint8Array(bytes) });
-const put = (...parcels: readonly Parcel[]) => outbox.put("x", () => parcels, 1);
+const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({ key, place: "", isEnd: true, batch, what: key, body: new Uint8Array(bytes) });
+const put = (...parcels: readonly Parcel[]) => outbox.put("x", "t", () => parcels, 1).put;
 const LIMIT = { items: 100, bytes: 1_000 };
 const next = () => outbox.next("x", LIMIT).map(({ what }) => what);
 const state = () => outbox.destinations().find(({ name }) => name === "x");
@@ -45,6 +45,7 @@ describe("the outbox", () => {
     expect(() =>
       outbox.put(
         "x",
+        "t",
         () => {
           throw new Error("no room");
         },
@@ -61,10 +62,10 @@ describe("the outbox", () => {
     const full = outboxIn(db, "local");
     db.exec(`PRAGMA max_page_count = ${Number(db.prepare("PRAGMA page_count").get()?.page_count) + 2}`);
     const parcels = Array.from({ length: 50 }, (_, i) => parcel(`p${i}`, "b", 4_000));
-    expect(() => full.put("x", () => parcels, 1)).toThrow("full");
+    expect(() => full.put("x", "t", () => parcels, 1)).toThrow("full");
     expect(state()?.waiting).toBe(0);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(full.put("x", () => parcels, 1)).toBe(50);
+    expect(full.put("x", "t", () => parcels, 1).put).toBe(50);
     db.close();
   });
 
