@@ -40,7 +40,7 @@ export class Endings {
     const is = [verdict.status, lastAt, calls.length, records, ...files.map(({ readTo }) => readTo)].join(" ");
     const before = this.#standing.get(agent.key);
     if (before?.is !== is) {
-      this.#standing.set(agent.key, { is, since: Date.now() });
+      this.#standing.set(agent.key, { is, since: this.#library.now() });
       return false;
     }
     return lookedAt - before.since >= SETTLE_MS && !this.#hasUnread(agent);

@@ -80,12 +80,7 @@ function destination({ url, key, project }: Place, { tenant, rules, ...base }: C
 const ageLimit = (endpoint: string, old: OldTraces | null) =>
   old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname)) ? null : CLOUD_AGE_MS;
 
-function planOf(
-  traces: readonly Trace[],
-  options: Omit<LangSmithOptions, "shiftMs">,
-  maxAge: number | null,
-  { now, old, wholeTurns }: PlanOptions,
-): Plan {
+function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old, wholeTurns }: PlanOptions): Plan {
   const isTooOld = ({ root }: Trace) => maxAge !== null && now - root.start > maxAge;
   const shift = (trace: Trace) => (isTooOld(trace) && old === "shift" ? now - (trace.root.end ?? now) : 0);
   const wanted = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
@@ -125,7 +120,8 @@ const parcelOf = (operation: RunOperation, of: Pick<Parcel, "key" | "place" | "i
 });
 
 /** What must never change of a run that others stand below, or may. The rest is posted whole, and nothing follows it. */
-const placeText = ({ span: { kind }, run, place }: PlacedRun) => (kind === "turn" || kind === "agent" || kind === "tool" ? `${run.run_type} ${place.dottedOrder}` : "");
+const placeText = ({ span: { kind }, run, place }: PlacedRun) =>
+  kind === "turn" || kind === "agent" || kind === "tool" ? `${run.run_type} ${place.dottedOrder}` : "";
 const dottedOrderIn = (place: string) => place.slice(place.indexOf(" ") + 1);
 
 /** An array of objects or of `[project, …]`, or an object of URLs and keys, as LangSmith's own packages take them. */

@@ -2,8 +2,8 @@ import type { AgentTree } from "../../core/agent.ts";
 import type { ModelCall } from "../../core/gather.ts";
 import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
-import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import { UNANSWERED_RULE } from "../../core/parents.ts";
+import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import type { Step, Story, StoryCall } from "../../core/story.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
@@ -66,7 +66,11 @@ function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<Recor
 /** What the rows of a response are keyed by, where they do not name it themselves. */
 const callNames = ({ calls }: LinkedAgent) => new Map(calls.flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
-function stepOf({ event, from, draft, isRecorded }: PlacedEvent, reports: ReadonlyMap<RecordKey, readonly string[]>, names: ReadonlyMap<RecordKey, RecordKey>): Step {
+function stepOf(
+  { event, from, draft, isRecorded }: PlacedEvent,
+  reports: ReadonlyMap<RecordKey, readonly string[]>,
+  names: ReadonlyMap<RecordKey, RecordKey>,
+): Step {
   const record = draft?.keys[0];
   return {
     event,

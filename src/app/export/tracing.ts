@@ -152,7 +152,9 @@ export async function openTracer(env: Env, settings: SettingsFile, library: Libr
     const destinations = tracedDestinations(env, redactionOf(settings));
     const kept = await keep(env);
     for (const destination of destinations) openDestination(kept.outbox, destination);
-    return new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null }, destinations, talk, () => kept.close());
+    return new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null }, destinations, talk, () =>
+      kept.close(),
+    );
   } catch (error) {
     talk(`nothing is traced: ${(error as Error).message}`);
     return null;

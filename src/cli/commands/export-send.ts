@@ -1,6 +1,6 @@
+import { Endings } from "../../app/export/endings.ts";
 import type { SentFormat } from "../../app/export/formats.ts";
 import { exportLog, exportLogPath } from "../../app/export/log.ts";
-import { Endings } from "../../app/export/endings.ts";
 import { destinationsFor, type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
@@ -34,7 +34,11 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
     const kept = await keep(env);
     try {
       if (options.follow === true)
-        return await follow(context, library, new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.talk));
+        return await follow(
+          context,
+          library,
+          new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.talk),
+        );
       const results: Exported[] = [];
       const onProgress = terminal.progressOf === null ? {} : { onProgress: terminal.progressOf("sending", "threads") };
       for (const destination of destinations)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Span } from "../trace/span.ts";
-import { placeIn, Places, uuid7 } from "./names.ts";
+import { Places, placeIn, uuid7 } from "./names.ts";
 
 const START = Date.parse("2025-12-16T17:44:04.397Z");
 const span = (key: string, parent: Span | null, start: number, kind: Span["kind"] = "turn") => ({ key, kind, parent, start, born: start }) as Span;

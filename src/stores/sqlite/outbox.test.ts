@@ -41,6 +41,20 @@ describe("the outbox", () => {
     expect(state()).toMatchObject({ waiting: 0, delivered: 3, deliveredAt: 5 });
   });
 
+  it("refuses what contradicts something that was put in before, and ends it once, where it stands", () => {
+    const run = (place: string, isEnd: boolean): Parcel => ({ ...parcel("run"), place, isEnd });
+    const putIn = (one: Parcel) => outbox.put("x", "t", () => [one], 1);
+    expect(putIn(run("chain a.b", false))).toEqual({ put: 1, refused: [] });
+    expect(outbox.stillOpen("x", "t")).toEqual([{ key: "run", place: "chain a.b", isOpen: true }]);
+    expect(putIn(run("chain a.b", false)).refused).toEqual(["run"]);
+    expect(putIn(run("chain a.c", true)).refused).toEqual(["run"]);
+    outbox.moved("x", "t", "other");
+    expect([outbox.stillOpen("x", "t").length, outbox.stillOpen("x", "other").length]).toEqual([0, 1]);
+    expect(putIn(run("chain a.b", true))).toEqual({ put: 1, refused: [] });
+    expect(putIn(run("chain a.b", true)).refused).toEqual(["run"]);
+    expect(outbox.stillOpen("x", "other")).toEqual([]);
+  });
+
   it("takes in all or nothing", () => {
     expect(() =>
       outbox.put(
@@ -70,7 +84,7 @@ describe("the outbox", () => {
   });
 
   it("gives out the oldest batch, as much as fits, and never a beginning with its end", () => {
-    put({ ...parcel("a"), key: "a:open" }, parcel("other", "b2"), parcel("c"), parcel("a"), parcel("d"));
+    put({ ...parcel("a"), isEnd: false }, parcel("other", "b2"), parcel("c"), parcel("a"), parcel("d"));
     expect(next()).toEqual(["a", "c"]);
     expect(outbox.next("x", { items: 1, bytes: 1_000 }).length).toBe(1);
     expect(outbox.next("x", { items: 100, bytes: 5 }).length).toBe(1);
