@@ -293,7 +293,7 @@ describe("a card", () => {
     await until(async () => (await cardNow(id)).waiting.length === 1);
     const { waiting, stage } = await cardNow(id);
     expect(stage).toBe("working");
-    expect(waiting[0]).toMatchObject({ uri: `opencode://${root}/${child}`, agent: "general", for: "permission", says: "bash: echo allowed once" });
+    expect(waiting[0]).toMatchObject({ uri: `opencode://${root}/${child}`, agent: "Needs bash", for: "permission", says: "bash: echo allowed once" });
     expect(Date.now() - Date.parse(waiting[0]?.since ?? "")).toBeLessThan(60_000);
     await player.upTo(says("permission.replied", child));
     await player.upTo(says("message.part.updated", child, "allowed once\\n"));

@@ -1,9 +1,9 @@
 import type { Status } from "../core/agent.ts";
+import { typeName } from "../core/display-name.ts";
 import type { AgentEvent } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
-import { agentOf, describe, type Forest, type LinkedAgent } from "../core/link.ts";
-import { endOf } from "../core/record.ts";
-import { nameOf } from "./cards.ts";
+import { agentOf, type Forest, type LinkedAgent, namesOf } from "../core/link.ts";
+import { endOf, kindOf } from "../core/record.ts";
 import { type EventLog, type LogSpan, MergedLog } from "./event-log.ts";
 
 /** A line of a card's log. */
@@ -48,17 +48,18 @@ export interface SessionMapping {
 
 /** The provider's own id of an agent, whether it is a thread or stands below one. */
 const ownId = ({ agentId, sessionId }: LinkedAgent) => agentId ?? sessionId;
-const typeOf = (agent: LinkedAgent) => agent.agentType ?? agent.spawnCall?.agentType ?? null;
+const typeOf = (agent: LinkedAgent) => namesOf(agent, agent.spawnCall).type;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
 export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
   const isBelow = agent.parent !== null;
+  const who = typeName({ ...namesOf(agent, agent.spawnCall), kind: kindOf(agent) });
   return {
     id: event.id,
     session_id: ownId(agent),
     event_type: event.kind,
-    agent: nameOf(agent),
-    content: `${isBelow ? `↳ ${nameOf(agent)} | ` : ""}${wordsOf(event)}`,
+    agent: who,
+    content: `${isBelow ? `↳ ${who} | ` : ""}${wordsOf(event)}`,
     metadata: { _subagent: isBelow, _agent_type: typeOf(agent), uri: event.uri, tool: event.tool, usage: event.usage, status: event.status },
     created_at: event.at,
   };
@@ -160,13 +161,14 @@ export function mappingsOf(forest: Forest, keys: readonly AgentKey[], card: stri
     const agent = agentOf(forest, key);
     if (agent.parent === null) return [];
     const parent = agentOf(forest, agent.parent);
+    const { description, name, title } = namesOf(agent, agent.spawnCall);
     return [
       {
         child_session_id: ownId(agent),
         card_id: card,
         parent_session_id: parent.kind === "unassigned" ? null : ownId(parent),
         agent_type: typeOf(agent),
-        description: describe(agent, agent.spawnCall) ?? agent.title,
+        description: description ?? name ?? title,
         created_at: iso(agent.firstAt),
         inferred: guessed.has(key),
       },

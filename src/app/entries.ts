@@ -21,7 +21,8 @@ const providerOf = ({ key }: LinkedAgent): Provider | undefined => PROVIDERS.fin
 /** The entries of a thread in the order they were written; null for products whose threads have none. */
 export async function entriesOf(library: Library, agent: LinkedAgent): Promise<readonly ThreadEntry[] | null> {
   const provider = providerOf(agent);
-  if (provider?.entry === undefined || agent.agentId !== null) return null;
+  const { thread, agent: agentId } = partsOf(agent.key);
+  if (provider?.entry === undefined || agentId !== null) return null;
   const entries = new Map<string, Omit<ThreadEntry, "isLeaf">>();
   for (const { path } of agent.files) {
     if (library.source(path)?.stream.shape !== "lines") continue;
@@ -30,7 +31,7 @@ export async function entriesOf(library: Library, agent: LinkedAgent): Promise<r
         const entry = line.is === "line" ? provider.entry(line.bytes) : null;
         // The same session may be in several roots, here and imported.
         if (entry === null || entries.has(entry.id)) continue;
-        entries.set(entry.id, { ...entry, uri: formatUri(provider.name, agent.sessionId, entry.id), path, line: line.number });
+        entries.set(entry.id, { ...entry, uri: formatUri(provider.name, thread, entry.id), path, line: line.number });
       }
     }
   }

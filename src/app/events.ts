@@ -43,8 +43,10 @@ export class EventReader {
     const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
     const events: Unnumbered[] = [];
     for (const path of this.#localFirst(paths)) {
-      for await (const draft of this.#newIn(path))
+      for await (const read of this.#newIn(path)) {
+        const draft = { ...read, speaker: forest.nameOf(read.speaker) };
         if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft)) events.push(this.#spoken(forest, draft));
+      }
     }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);

@@ -1,8 +1,10 @@
 import type { StatusVerdict } from "./agent.ts";
+import { displayName } from "./display-name.ts";
+import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
 import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
-import { byOneName } from "./names.ts";
+import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -66,6 +68,8 @@ export interface Forest {
   readonly problems: readonly Problem[];
   /** Whose a record is, where several hold it. */
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  /** The key under which an agent is in `agents`, where a copy of its thread names it by another. */
+  readonly nameOf: (agent: AgentKey) => AgentKey;
 }
 
 /** For keys that come from the forest itself. */
@@ -90,8 +94,15 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
-  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
-  const gathered = gatherAgents(facts, ownership.ownerOf);
+  const originals = all.filter(ownership.isOriginal);
+  const renamed = agentsOfCopies(originals, ownership.copiedFrom);
+  const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
+  const ownerOf = (record: RecordKey) => {
+    const owner = ownership.ownerOf(record);
+    return owner === undefined ? undefined : nameOf(owner);
+  };
+  const facts = withoutEchoes(withoutRefused(renameAll(originals, renamed)));
+  const gathered = gatherAgents(facts, ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
@@ -124,10 +135,16 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const said = statementsByAgent(facts, parentage.agentsOfCall);
   const lastActivity = subtreeActivity(order, infoOf);
   const names = nameAll(order, parentOf, (key) => parentage.spawnCall(key));
+  const idsOf = (key: AgentKey) => {
+    const ids = names.get(key);
+    if (ids === undefined) throw new Error(`no name for ${key}`);
+    return ids;
+  };
 
   const linked = new Map<AgentKey, LinkedAgent>();
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
+    const label = (child: AgentKey) => displayName({ ...namesOf(infoOf(child), parentage.spawnCall(child)), ...idsOf(child) });
     const statements = said.get(key) ?? [];
     const process = processes(threadOf(key));
     const { verdict, ending } = decide({
@@ -135,13 +152,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       statements,
       process,
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
-      doing: doing(info, children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
+      doing: doing(info, children, label),
       missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
       now: options.now,
       staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
     });
-    const name = names.get(key);
-    if (name === undefined) throw new Error(`no name for ${key}`);
+    const name = idsOf(key);
     linked.set(key, {
       ...info,
       ...name,
@@ -166,7 +182,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
-  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf };
 }
 
 /** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */
@@ -210,10 +226,16 @@ function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnTy
   return said;
 }
 
-export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null =>
-  info.description ?? call?.description ?? info.name ?? call?.name ?? null;
+/** What its records and the call that spawned it say of what an agent is called. */
+export const namesOf = (info: GatheredAgent, call: SpawnCall | undefined) => ({
+  type: info.agentType ?? call?.agentType ?? null,
+  name: info.name ?? call?.name ?? null,
+  title: info.title,
+  description: info.description ?? call?.description ?? null,
+  prompt: call?.prompt ?? info.prompt,
+});
 
-function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
+function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
   const awaited = waitOf(info);
@@ -222,8 +244,10 @@ function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: 
   if (stated !== undefined) return `waits ${stated.says}`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
   if (waiting > 0) {
-    const names = children.map(label).filter((n) => n !== null);
-    return waiting === 1 && names.length === 1 ? `waits for its agent ${JSON.stringify(names[0])}` : `waits for ${waiting} agent${waiting === 1 ? "" : "s"}`;
+    const [only] = children;
+    return waiting === 1 && only !== undefined && children.length === 1
+      ? `waits for its agent ${JSON.stringify(label(only))}`
+      : `waits for ${plural(waiting, "agent")}`;
   }
   return "waits for the model";
 }
@@ -286,7 +310,7 @@ function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Pla
 }
 
 function waiting(below: number): StatusVerdict {
-  const words = `${below} background agent${below === 1 ? "" : "s"}`;
+  const words = plural(below, "background agent");
   return {
     status: "running",
     statusSource: "inferred",
@@ -298,6 +322,6 @@ function waiting(below: number): StatusVerdict {
 function* missingThreads(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Generator<Problem> {
   for (const { key, depth, children } of order) {
     if (depth === 0 && children.length > 0 && infoOf(key).files.length === 0 && infoOf(key).records === 0)
-      yield { code: "thread-missing", where: key, detail: `named by ${children.length} agent${children.length === 1 ? "" : "s"}` };
+      yield { code: "thread-missing", where: key, detail: `named by ${plural(children.length, "agent")}` };
   }
 }
