@@ -289,9 +289,14 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
   return [...open.values()];
 }
 
-/** A response spread over several rows is one message. */
+/**
+ * A response spread over several rows is one message. The product and a proxy may both have seen a conversation, and know its messages by different names:
+ * whoever saw more of it counts.
+ */
 function countMessages(records: readonly ObservationOf<"record">[]): number {
-  return new Set(records.filter((r) => r.message).map((r) => r.keys.at(-1) ?? r.id)).size;
+  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => r.keys.at(-1) ?? r.id)).size;
+  const messages = records.filter((r) => r.message);
+  return Math.max(count(messages.filter((r) => !r.witness)), count(messages.filter((r) => r.witness)));
 }
 
 /** The words of the last response that said anything. */
