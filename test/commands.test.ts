@@ -225,7 +225,7 @@ describe("stats", () => {
   it("counts what failed, and says at least where a price is missing", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
     expect(stdout).toMatch(/general-purpose +4 +3/);
-    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥\$0\.0/);
+    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥ \$0\.0/);
   });
   it("wants something it can sum up by", async () => {
     expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);

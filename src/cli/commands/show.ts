@@ -5,9 +5,9 @@ import { asksForThread } from "../../app/resolve.ts";
 import { explain } from "../../app/why.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context, Sought } from "../context.ts";
-import { printable } from "../render/format.ts";
 import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";
+import { printable } from "../render/printable.ts";
 
 export interface ShowOptions {
   readonly head?: boolean;
