@@ -54,6 +54,10 @@ describe("wrong words exit with 2: one line says what is wrong, one what would b
     ["-I after a command", ["tree", "-I", "latest"], /unknown option '-I'/, /usage: retinue tree/],
     ["--head of nothing", ["--head"], /wants to know of what/, /retinue --head <uri>/],
     ["a mistyped command", ["tre"], /neither a command nor a URI/, /did you mean: retinue tree/],
+    ["an unknown command with an argument", ["foo", "bar"], /unknown command "foo"/, /commands: .*\btree\b/],
+    ["a mistyped command with arguments", ["--json", "serch", "two", "words"], /unknown command "serch"/, /did you mean: retinue search/],
+    ["a mistyped command with a URI and an option", ["tre", `claude://${THREAD}`, "--all"], /unknown command "tre"/, /did you mean: retinue tree/],
+    ["two URIs of which one is a prefix", ["cd09e4", "latest"], /too many arguments/, /usage: retinue/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
     ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /whole number/],
     ["an unknown provider", ["ls", "--provider", "nobody"], /Allowed choices are .*claude/, /usage: retinue ls/],
@@ -92,6 +96,7 @@ describe("nothing there exits with 1 and says where it looked and what to try", 
     const { code, stdout, stderr } = await retinue(scratch, ["ls", "--json"]);
     expect({ code, list: JSON.parse(stdout) }).toEqual({ code: 1, list: [] });
     expect(stderr).toContain("(not there)");
+    expect(stderr).toContain("next: retinue demo");
   });
 });
 
@@ -101,7 +106,7 @@ describe("frontmatter", () => {
     const [, yaml = "", rest] = stdout.split("---\n");
     expect(rest).toBe("");
     const head = parse(yaml) as { subagents: { agent_id: string; parent: string }[] };
-    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "subagents"]);
+    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "status", "status_source", "subagents"]);
     expect(head.subagents.map((s) => [s.agent_id, s.parent.split("/").at(-1)])).toEqual([
       [L1, THREAD],
       [L2, L1],
@@ -121,7 +126,7 @@ describe("frontmatter", () => {
   });
   it("head and body of a thread", async () => {
     const { stdout } = await retinue(NESTED, ["latest"]);
-    expect(stdout).toMatch(/^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\n---\n\n# Thread\n/);
+    expect(stdout).toMatch(/^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n/);
     expect(stdout).toContain(`claude://${THREAD}/${L1}: Level L1`);
   });
 });
@@ -220,7 +225,7 @@ describe("stats", () => {
   it("counts what failed, and says at least where a price is missing", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
     expect(stdout).toMatch(/general-purpose +4 +3/);
-    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥\$0\.0/);
+    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥ \$0\.0/);
   });
   it("wants something it can sum up by", async () => {
     expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);

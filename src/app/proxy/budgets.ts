@@ -1,7 +1,9 @@
+import { exact, money, plural } from "../../core/format.ts";
 import { partsOf, recordKey } from "../../core/ids.ts";
 import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { readAsked } from "../../providers/proxy/asked.ts";
+import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
 import { tokensOf } from "../../providers/proxy/tokens.ts";
 import type { AskedHead, Refusal } from "../../transports/proxy.ts";
 import { pricesWith } from "../prices.ts";
@@ -25,6 +27,7 @@ interface Session {
 
 const SHOWN = 5;
 const MAIN = "the main thread";
+const DIALECTS = dialectsOf(PROVIDERS);
 
 /** Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit. */
 export class Budgets {
@@ -90,8 +93,8 @@ export class Budgets {
   #reached(session: Session, agent: string): string | null {
     const { usd = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, agents = Number.POSITIVE_INFINITY } = this.#limits;
     const total = totalOf(session);
-    if (total.tokens >= tokens) return `${tokens} tokens`;
-    if (total.usd >= usd) return `$${usd}`;
+    if (total.tokens >= tokens) return `${exact(tokens)} tokens`;
+    if (total.usd >= usd) return money(usd);
     const others = [...session.agents.keys()].filter((name) => name !== MAIN).length;
     return !session.agents.has(agent) && agent !== MAIN && others >= agents ? `${agents} agents` : null;
   }
@@ -109,7 +112,7 @@ function totalOf({ agents }: Session): Spent {
 
 function spendersOf(session: Session): string {
   const most = [...session.agents].sort(([, a], [, b]) => b.tokens - a.tokens).slice(0, SHOWN);
-  const words = ({ tokens, usd, calls }: Spent) => `${tokens} tokens ($${usd.toFixed(4)}) in ${calls} calls`;
+  const words = ({ tokens, usd, calls }: Spent) => `${exact(tokens)} tokens (${money(usd)}) in ${plural(calls, "call")}`;
   return `Spent: ${words(totalOf(session))}, by ${most.map(([name, spent]) => `${name} ${words(spent)}`).join("; ")}.`;
 }
 
@@ -121,12 +124,10 @@ interface Spender {
 }
 
 function callerOf(asked: AskedRow): Spender | null {
-  for (const { name, wire } of PROVIDERS) {
-    const caller = wire?.identify(asked) ?? null;
-    if (caller === null || wire === undefined) continue;
-    const { agent, thread } = partsOf(caller.agent ?? caller.thread);
-    const isMain = agent === null && caller.parent === null;
-    return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: wire.vendor, product: name };
-  }
-  return null;
+  const found = identified(DIALECTS, asked);
+  if (found === null) return null;
+  const { caller, dialect, name } = found;
+  const { agent, thread } = partsOf(caller.agent ?? caller.thread);
+  const isMain = agent === null && caller.parent === null;
+  return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: dialect.vendor, product: name };
 }
