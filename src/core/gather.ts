@@ -23,6 +23,7 @@ export interface ModelCall {
 }
 
 export interface PendingCall {
+  readonly call: CallKey;
   readonly name: string;
   readonly spawns: boolean;
   /** What has to come before it begins. */
@@ -35,6 +36,14 @@ export interface StatedWait {
   readonly for: string | null;
   readonly says: string;
   readonly since: number | null;
+  readonly call: CallKey | null;
+}
+
+export interface AgentFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** The facts hold everything before this offset and nothing behind it. Infinite where nobody stored the file. */
+  readonly readTo: number;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -56,7 +65,7 @@ export interface GatheredAgent {
   readonly saysForkedFrom: AgentKey | null;
   readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
-  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+  readonly files: readonly AgentFile[];
   readonly warnings: readonly string[];
   readonly records: number;
   /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
@@ -179,7 +188,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     saysForkedFrom: firstOf("forkedFrom"),
     tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
-    files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
+    files: [...new Map(described.flatMap(({ file }) => (file ? [[file.path, fileOf(file)] as const] : []))).values()],
     warnings: [
       ...new Set(described.flatMap((d) => d.warning ?? [])),
       ...(uncounted === 0
@@ -195,9 +204,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     own:
       standing === undefined || standing.stands === null
         ? null
-        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null, error: standing.error ?? null },
     pending: pendingCalls(records, spawns),
-    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
@@ -208,6 +217,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     ...readTotals(facts),
   };
 }
+
+const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
@@ -246,7 +257,9 @@ function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
 
 /** A witness that knows only the request speaks of the response that another one names with it. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
-  const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
+  const answers = new Map(
+    rows.flatMap(({ request, alias, response }) => [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const]))),
+  );
   return ({ response }) => answers.get(response) ?? response;
 }
 
@@ -282,7 +295,9 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
     .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
     .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
-    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
+    calls
+      .filter((c) => !results.has(c.call))
+      .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }

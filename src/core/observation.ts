@@ -78,8 +78,8 @@ export interface AgentDescribed {
   readonly path?: string;
   /** It began as a copy of that one, and what was copied is not in its records. */
   readonly forkedFrom?: AgentKey;
-  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
-  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
+  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. `readTo`: the offset up to which its lines are among the facts; set by the store. */
+  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null; readonly readTo?: number };
   /** Restrictions that the product records; null where it records none of that kind. */
   readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
@@ -119,6 +119,8 @@ export interface RecordRead {
   readonly message: boolean;
   /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
   readonly turn?: string;
+  /** What went wrong, in the product's words; set only where it stands failed or interrupted. */
+  readonly error?: string;
 }
 
 export interface ToolCalled {
@@ -126,7 +128,7 @@ export interface ToolCalled {
   readonly name: string;
   /** When, where it was not when the record was written. */
   readonly at?: number;
-  /** What has to come before the tool begins, such as a permission. */
+  /** What a person has to give before the tool returns: set only for tools whose purpose is to ask a person. */
   readonly waitsFor?: string;
   /** All it does is wait for agents that were made before. */
   readonly awaitsAgents?: true;
@@ -147,6 +149,8 @@ export interface ModelCalled {
   readonly rows?: RecordKey;
   /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
   readonly request?: RecordKey;
+  /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
+  readonly alias?: RecordKey;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
@@ -291,6 +295,8 @@ export interface Waits {
   readonly for: string | null;
   /** In words that follow on "waits". */
   readonly says: string;
+  /** The tool call that is held up, where the product names it. */
+  readonly call?: CallKey;
 }
 
 /** The agent wrote down what it is going to do, and how far it is; the last word counts. */
