@@ -8,7 +8,7 @@ import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, readIfThere, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
-import { type Env, followedRoots, importedRoot, recordingsRoot, userHome } from "./home.ts";
+import { type Env, followedRoots, importedRoot, importedStreams, recordingsRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -30,7 +30,7 @@ export interface RootSeen {
   readonly provider: Provider;
   readonly path: string;
   readonly imported: boolean;
-  /** Ours: what live sources said is kept there. */
+  /** Ours: what live sources said is kept there; where it is imported, too, as it was printed. */
   readonly recorded: boolean;
   readonly exists: boolean;
   /** Those of the provider's folders that are looked at here: one that another root links to is looked at once. */
@@ -78,7 +78,7 @@ export async function discover(
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
     const wanted = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
     const folders = isFile ? [] : await unseenFolders(root, wanted, seen);
-    const streamAt = (path: string) => streamIn({ provider, recorded }, path);
+    const streamAt = (path: string) => streamIn({ provider, recorded, imported }, path);
     const other = (path: string, is: OtherEntry) => {
       if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
@@ -129,8 +129,9 @@ const isLogAlone = (full: string, path: string, provider: Provider) =>
 
 const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
 
-/** What a file below a root is: the product's own, or a recording of ours. */
-export function streamIn({ provider, recorded }: Pick<RootSeen, "provider" | "recorded">, path: string): Stream | null {
+/** What a file below a root is: the product's own, a recording of ours, or output that was imported. */
+export function streamIn({ provider, recorded, imported }: Pick<RootSeen, "provider" | "recorded" | "imported">, path: string): Stream | null {
+  if (recorded && imported) return path.endsWith(".jsonl") ? (provider.printed?.stream ?? null) : null;
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
 }
 
@@ -143,7 +144,7 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
-    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded }, inside) : null;
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, imported }, inside) : null;
     if (stream === null) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
@@ -166,9 +167,11 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
     const roots = [...(others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike), ...followed(env, provider)];
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
+    const streams = importedStreams(env, provider.name);
     return [
       ...[...new Set(roots)].map((root) => ({ provider, root, imported: false, recorded: false })),
       ...(existsSync(imported) ? [{ provider, root: imported, imported: true, recorded: false }] : []),
+      ...(provider.printed !== undefined && existsSync(streams) ? [{ provider, root: streams, imported: true, recorded: true }] : []),
       ...(provider.recorded !== undefined && existsSync(recordings) ? [{ provider, root: recordings, imported: false, recorded: true }] : []),
     ];
   });

@@ -135,8 +135,8 @@ export function buildProgram(): Command {
     .argument("<child>", URI)
     .action((child: string, _: object, command: Command) => unlink(open(command), child));
   common(program.command("import"))
-    .description("take in a transcript from elsewhere, with its agents; it is then found like any other")
-    .argument("<file>", "the transcript of a session, or of one agent")
+    .description("take in a transcript from elsewhere, with its agents, or what an agent's command printed as JSON; it is then found like any other")
+    .argument("<file>", "the transcript of a session, or of one agent, or the output of an agent's command; - for stdin")
     .option("--replace", "even if another one of the same session is here already")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
   common(program.command("relay"))

@@ -1,5 +1,5 @@
 import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
-import { addUsage, NO_USAGE, totalTokens, type Usage } from "../../core/usage.ts";
+import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
 import type { Terminal } from "../terminal.ts";
 import { count, duration, money, oneLine, plural } from "./format.ts";
 import { type Cell, type Column, clip, table } from "./table.ts";
@@ -88,13 +88,14 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
   }
   const { agent, branch } = row;
   const own = agent.usage.own;
+  const reported = reportedOnly(agent.usage);
   return [
     { text: branch + (agent.parent === null ? "main" : labelOf(agent)) },
     { text: ids.get(agent.uri) ?? "", paint: colors.dim },
     { text: agent.type ?? "", paint: colors.dim },
     statusCell(agent.status, colors),
     { text: modelName(agent), paint: colors.dim },
-    ...usageCells(own),
+    ...(reported === null ? usageCells(own) : [{ text: "?" }, { text: `${count(reported)}*` }, { text: "?" }]),
     { text: duration(agent.durationMs) },
     ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
   ];
@@ -170,7 +171,9 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
     const name = agent.parent === null ? "main" : labelOf(agent);
     const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
     const status = words === null ? [] : [{ name, mark: SYMBOLS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
-    return [...status, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
+    const reported =
+      reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", words: "tokens as the product reported them, in no sum", paint: colors.dim }];
+    return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
   });
   const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.words}`).values()];
   if (same.length > 0) yield "";
