@@ -25,6 +25,12 @@ const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts
 
 const MAX_LINES = 400;
 
+/** The only files that turn numbers and times into words; the second one adds the time zone of the browser. */
+const FORMATTERS = new Set(["src/core/format.ts", "web/src/data/format.ts"]);
+
+/** Decimals, dollar signs before an amount, percent signs and units of time after one, local dates, plurals, and the dash for what is unknown. */
+const FORMATTING = /\.toFixed\(|\.toLocale\w+\(|\bIntl\.|[`"]\$(?:\$\{|")|\} (?:%|ms|s|m|h|d)[`<\s]|=== 1 \? "" : "s"|"–"/;
+
 /** The type, not a variable of that name. */
 const EXPLICIT_ANY = /(?:[:<|&]|\bas)\s*any\b(?!\s*(?:[(.?]|[!=]==))/;
 
@@ -99,6 +105,13 @@ describe("code", () => {
     expect([...any, ...silenced]).toEqual([]);
   });
 
+  it("formats numbers and times for people in one place", () => {
+    const elsewhere = [...product, ...dashboard]
+      .filter(({ path }) => !FORMATTERS.has(path))
+      .flatMap(({ path, text }) => linesThat(withoutComments(text), FORMATTING).map((line) => `${path}: ${line}`));
+    expect(elsewhere).toEqual([]);
+  });
+
   it("leaves no test out", () => {
     const left = everything
       .filter(isTest)
@@ -133,6 +146,13 @@ describe("the rules above", () => {
     "catch the type any: %s",
     (code) => {
       expect(code).toMatch(EXPLICIT_ANY);
+    },
+  );
+
+  it.each(["usd.toFixed(4)", "`$${usd}`", "`$" + "{part} %`", "`$" + "{ms} ms`", 'n === 1 ? "" : "s"', "at.toLocaleTimeString()"])(
+    "catch a second formatter: %s",
+    (code) => {
+      expect(code).toMatch(FORMATTING);
     },
   );
 

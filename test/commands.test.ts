@@ -101,7 +101,7 @@ describe("frontmatter", () => {
     const [, yaml = "", rest] = stdout.split("---\n");
     expect(rest).toBe("");
     const head = parse(yaml) as { subagents: { agent_id: string; parent: string }[] };
-    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "subagents"]);
+    expect(Object.keys(head)).toEqual(["uri", "thread_source", "provider", "session_id", "mode", "status", "status_source", "subagents"]);
     expect(head.subagents.map((s) => [s.agent_id, s.parent.split("/").at(-1)])).toEqual([
       [L1, THREAD],
       [L2, L1],
@@ -121,7 +121,7 @@ describe("frontmatter", () => {
   });
   it("head and body of a thread", async () => {
     const { stdout } = await retinue(NESTED, ["latest"]);
-    expect(stdout).toMatch(/^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\n---\n\n# Thread\n/);
+    expect(stdout).toMatch(/^---\nuri: claude:\/\/cd09e48c[\s\S]*mode: thread\nstatus: completed\nstatus_source: \w+\n---\n\n# Thread\n/);
     expect(stdout).toContain(`claude://${THREAD}/${L1}: Level L1`);
   });
 });
@@ -220,7 +220,7 @@ describe("stats", () => {
   it("counts what failed, and says at least where a price is missing", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["stats", "--by", "type"]);
     expect(stdout).toMatch(/general-purpose +4 +3/);
-    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥\$0\.0/);
+    expect((await retinue(recordedHome("claude", "i-custom").home, ["stats", "--by", "project"])).stdout).toMatch(/≥ \$0\.0/);
   });
   it("wants something it can sum up by", async () => {
     expect((await retinue(FORKS, ["stats", "--by", "mood"])).code).toBe(2);

@@ -142,10 +142,13 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
 const refusal = anyChild.map((agent) => ({ speaker: agent, at: null, fact: { type: "file-refused", agent } satisfies Fact }));
 const statement = fc.oneof({ arbitrary: fc.record({ speaker: anyone, at: time, fact: stated }), weight: 9 }, refusal);
 
-const manualLinks: fc.Arbitrary<ManualLink[]> = fc.uniqueArray(fc.record({ child: anyone, parent: anyone, at: fc.constant(99_000) }), {
-  maxLength: 2,
-  selector: (link) => link.child,
-});
+const manualLinks: fc.Arbitrary<ManualLink[]> = fc.uniqueArray(
+  fc.record({ child: anyone, parent: anyone, at: fc.constant(99_000), call: fc.option(anyCall), request: fc.constantFrom(null, "req-1") }),
+  {
+    maxLength: 2,
+    selector: (link) => link.child,
+  },
+);
 
 export const history: fc.Arbitrary<History> = fc
   .record({ exchanges: fc.array(exchange, { maxLength: 8 }), statements: fc.array(statement, { maxLength: 10 }), manual: manualLinks })

@@ -28,7 +28,7 @@ const asked =
 describe("the status line", () => {
   it("tells of the session's agents, with no server and no index", async () => {
     const { home, env } = stage();
-    expect(await statusline(env, asked(home, { cost: { total_cost_usd: 0.25 } }))).toMatch(/^✔ 3 done · [\d.]+k tokens · \$0\.2500\n$/);
+    expect(await statusline(env, asked(home, { cost: { total_cost_usd: 0.25 } }))).toMatch(/^✔ 3 done · [\d.]+k tokens · \$0\.25\n$/);
   });
 
   it("is that of the server where one runs", async () => {

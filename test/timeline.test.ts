@@ -10,18 +10,18 @@ describe("tree --timeline", () => {
     const { stdout, code } = await retinue(NESTED, ["tree", "latest", "--timeline"], { COLUMNS: "80" });
     expect(code).toBe(0);
     expect(stdout.split("\n").slice(2, 14)).toEqual([
-      "                    0                   ╷1.7s               ╷3.4s   PATH    TIME",
-      "main                ·████───────────█────────────────────────────█   29%    3.9s",
-      "├─ Parent A            ████─────█                                          782ms",
-      "│  ├─ Leaf A1            ████▒▒██                                          534ms",
-      "│  ├─ Leaf A2             ████▒██                                          524ms",
-      "│  └─ Leaf A3             ███                                              188ms",
-      "└─ Parent B             ███▒▒▒▒█───█                                       969ms",
-      "   ├─ Leaf B1                  ███▒█                                       363ms",
-      "   ├─ Leaf B2                  ███▒█                                       343ms",
-      "   └─ Leaf B3 late             ███▒▒▒▒▒▒▒▒▒▒▒▒███████████████████    71%    2.8s",
+      "                     0                   ╷1.9 s                   PATH      TIME",
+      "Grow a tree. @@main  ·███──────────█─────────────────────────█    29 %     3.9 s",
+      "├─ Parent A             ███─────█                                         782 ms",
+      "│  ├─ Leaf A1             ███▒▒█                                          534 ms",
+      "│  ├─ Leaf A2             ████▒██                                         524 ms",
+      "│  └─ Leaf A3             ███                                             188 ms",
+      "└─ Parent B             ███▒▒▒██──██                                      969 ms",
+      "   ├─ Leaf B1                 ███▒█                                       363 ms",
+      "   ├─ Leaf B2                  ██▒█                                       343 ms",
+      "   └─ Leaf B3 late             ██▒▒▒▒▒▒▒▒▒▒▒▒████████████████     71 %     2.8 s",
       "",
-      "critical path: Leaf B3 late 2.8s, main 1.1s",
+      "critical path: Leaf B3 late 2.8 s, Grow a tree. @@main 1.1 s",
     ]);
   });
 
@@ -32,7 +32,7 @@ describe("tree --timeline", () => {
 
   it("draws the tree of an agent alone, and marks what failed", async () => {
     const { stdout } = await retinue(recordedHome("claude", "e-fail").home, ["tree", "latest", "--timeline"], { COLUMNS: "80" });
-    expect(stdout).toMatch(/Fails TOOL +██xxx█/);
+    expect(stdout).toMatch(/Fails TOOL +█xx█/);
   });
 
   it("says so where nothing carries a time, and tells everything as JSON", async () => {

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { type Card, type CardThread, progressOf, STAGES, type Stage, stageOf, type Waiting } from "../core/card.ts";
+import { displayName } from "../core/display-name.ts";
 import { type AgentKey, partsOf, threadKey, threadOf } from "../core/ids.ts";
-import { agentOf, describe, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
+import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "../core/link.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import type { KeptCard } from "../stores/sqlite/cards.ts";
@@ -206,8 +207,8 @@ export class Cards {
   #titleFrom(key: AgentKey | undefined): string {
     const agent = key === undefined ? undefined : this.#library.forestOf([key]).agents.get(key);
     if (key === undefined) throw new Failure("usage", "a card needs a title, or a thread to take it from", ['write {"title": "…"}']);
-    const words = agent?.title ?? agent?.prompt ?? `${partsOf(key).provider} ${partsOf(key).thread}`;
-    return words.trim().split("\n")[0]?.slice(0, MAX_TITLE) || partsOf(key).thread;
+    if (agent === undefined) return `${partsOf(key).provider} ${partsOf(key).thread}`;
+    return displayName({ ...agent, ...namesOf(agent, agent.spawnCall) }).slice(0, MAX_TITLE);
   }
 }
 
@@ -227,17 +228,11 @@ function waitingIn(agents: readonly LinkedAgent[]): Waiting[] {
   waiting.sort((a, b) => (a.wait.since ?? 0) - (b.wait.since ?? 0));
   return waiting.map(({ agent, wait }) => ({
     uri: agent.uri,
-    agent: nameOf(agent),
+    agent: displayName({ ...agent, ...namesOf(agent, agent.spawnCall) }),
     for: wait.for,
     says: wait.says,
     since: wait.since === null ? null : new Date(wait.since).toISOString(),
   }));
-}
-
-/** What people call an agent: what it is, then what it is for. */
-export function nameOf(agent: LinkedAgent): string {
-  const type = agent.agentType ?? agent.spawnCall?.agentType ?? null;
-  return agent.name ?? type ?? describe(agent, agent.spawnCall) ?? agent.agentId ?? agent.sessionId;
 }
 
 function titleOf(given: string | undefined): string | null {

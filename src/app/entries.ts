@@ -3,9 +3,9 @@ import type { LinkedAgent } from "../core/link.ts";
 import type { Entry, Provider } from "../core/provider.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { noReads, readLines } from "../transports/files.ts";
+import { noReads } from "../transports/files.ts";
+import { jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
-import { isWholeJson } from "./sync.ts";
 
 /** An entry of a thread, and where it stands. */
 export interface ThreadEntry extends Entry {
@@ -21,16 +21,17 @@ const providerOf = ({ key }: LinkedAgent): Provider | undefined => PROVIDERS.fin
 /** The entries of a thread in the order they were written; null for products whose threads have none. */
 export async function entriesOf(library: Library, agent: LinkedAgent): Promise<readonly ThreadEntry[] | null> {
   const provider = providerOf(agent);
-  if (provider?.entry === undefined || agent.agentId !== null) return null;
+  const { thread, agent: agentId } = partsOf(agent.key);
+  if (provider?.entry === undefined || agentId !== null) return null;
   const entries = new Map<string, Omit<ThreadEntry, "isLeaf">>();
   for (const { path } of agent.files) {
     if (library.source(path)?.stream.shape !== "lines") continue;
-    for await (const lines of readLines(path, noReads(), isWholeJson)) {
+    for await (const lines of jsonLines(path, noReads())) {
       for (const line of lines) {
         const entry = line.is === "line" ? provider.entry(line.bytes) : null;
         // The same session may be in several roots, here and imported.
         if (entry === null || entries.has(entry.id)) continue;
-        entries.set(entry.id, { ...entry, uri: formatUri(provider.name, agent.sessionId, entry.id), path, line: line.number });
+        entries.set(entry.id, { ...entry, uri: formatUri(provider.name, thread, entry.id), path, line: line.number });
       }
     }
   }

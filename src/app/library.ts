@@ -341,7 +341,9 @@ export class Library {
 }
 
 function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
-  const same = (a: ManualLink) => (b: ManualLink) => a.child === b.child && a.parent === b.parent;
+  // Links that an older version noted have no call and no request.
+  const nameOf = ({ child, parent, call, request }: ManualLink) => JSON.stringify([child, parent, call ?? null, request ?? null]);
+  const same = (a: ManualLink) => (b: ManualLink) => nameOf(a) === nameOf(b);
   return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
 }
 

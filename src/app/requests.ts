@@ -1,6 +1,6 @@
 import type { Status } from "../core/agent.ts";
 import type { ExchangeFilter, Invocation, RecordedExchange } from "../core/exchange.ts";
-import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
+import { type AgentKey, type CallKey, partsOf, threadOf } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import { treeOf } from "../core/record.ts";
 import type { RequestRecord, Subtask } from "../core/request.ts";
@@ -65,15 +65,13 @@ export class Requests {
 
   record(exchange: RecordedExchange): RequestRecord {
     const agent = this.agentOf(exchange);
-    const call = agent?.spawnCall?.call;
-    const asked = call === undefined ? null : this.#library.store.exchangeOfCall(call, this.#under);
     const { status, reason } = standing(exchange);
     return {
       request_id: exchange.id,
       uri: agent?.uri ?? null,
       is_subtask: agent !== null && agent.parent !== null,
-      parent_task_request_id: asked?.id ?? null,
-      task_tool_invocation: exchange.invocations.map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
+      parent_task_request_id: agent === null ? null : this.#askedIn(agent),
+      task_tool_invocation: this.#tasks(exchange).map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
       conversation_id: agent?.sessionId ?? partsOf(exchange.thread).thread,
       branch: exchange.branch,
       previous_request_id: exchange.before,
@@ -97,26 +95,38 @@ export class Requests {
     };
   }
 
-  /** The agents that calls in this answer made, in the order of the calls. */
-  subtasks({ thread, invocations }: RecordedExchange): readonly Subtask[] {
-    const forest = this.forestOf(thread);
-    const made = Map.groupBy(
-      [...forest.agents.values()].filter((agent) => agent.spawnCall !== undefined),
-      (agent) => agent.spawnCall?.call,
-    );
-    const pairs = invocations.flatMap((invocation) => (made.get(invocation.call) ?? []).map((agent) => [invocation, agent] as const));
-    return pairs.map(([invocation, agent], i) => this.#subtask(invocation, agent, forest, i + 1));
+  /** Calls that make agents. Of tools that may do something else as well, only those that an agent answers. */
+  #tasks({ thread, invocations }: RecordedExchange): readonly Invocation[] {
+    if (invocations.every(({ makes }) => makes === "one")) return invocations;
+    const answered = new Set(this.forestOf(thread).agents.values().map(callOf));
+    return invocations.filter(({ makes, call }) => makes === "one" || answered.has(call));
   }
 
-  #subtask(invocation: Invocation, agent: LinkedAgent, forest: Forest, number: number): Subtask {
+  /** The request whose answer called for the agent. */
+  #askedIn(agent: LinkedAgent): string | null {
+    const call = callOf(agent);
+    const asked = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
+    return asked?.id ?? agent.evidence[0]?.request ?? null;
+  }
+
+  /** The agents that calls in this answer made, in the order of the calls; then those that were linked to it by hand and answer none of its calls. */
+  subtasks({ id, thread, invocations }: RecordedExchange): readonly Subtask[] {
+    const forest = this.forestOf(thread);
+    const made = Map.groupBy(forest.agents.values(), callOf);
+    const called = invocations.flatMap((invocation) => (made.get(invocation.call) ?? []).map((agent) => ({ invocation, agent })));
+    const linked = (made.get(null) ?? []).filter(({ evidence }) => evidence[0]?.request === id).map((agent) => ({ invocation: null, agent }));
+    return [...called, ...linked].map(({ invocation, agent }, i) => this.#subtask(invocation, agent, forest, i + 1));
+  }
+
+  #subtask(invocation: Invocation | null, agent: LinkedAgent, forest: Forest, number: number): Subtask {
     const { usage, durationMs, counts, status } = treeOf(forest, agent.key, this.#library.price);
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage.subtree;
     return {
       request_id: this.#firstOf(agent.key)?.id ?? null,
       task_number: number,
-      tool_use_id: invocation.toolUseId,
-      description: agent.description ?? invocation.description,
-      prompt: agent.prompt ?? invocation.prompt,
+      tool_use_id: invocation?.toolUseId ?? null,
+      description: agent.description ?? invocation?.description ?? null,
+      prompt: agent.prompt ?? invocation?.prompt ?? null,
       message_count: counts.messages,
       status,
       uri: agent.uri,
@@ -148,6 +158,11 @@ export class Requests {
     this.#forests.set(thread, known);
     return known;
   }
+}
+
+/** The call of its parent that the agent answers. An agent that was moved by hand no longer answers the call of another. */
+function callOf({ evidence }: LinkedAgent): CallKey | null {
+  return evidence.find(({ call, parent }) => call !== null && parent === evidence[0]?.parent)?.call ?? null;
 }
 
 /** In the words that agents stand in. One whose proxy died with it is lost. */

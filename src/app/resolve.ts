@@ -1,4 +1,5 @@
 import { partsOf } from "../core/ids.ts";
+import { subtreeOf } from "../core/link.ts";
 import type { AgentRow } from "../core/store.ts";
 import { parseTarget, type Target } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
@@ -15,6 +16,9 @@ function parsed(input: string, exists: (id: string) => boolean): Target {
   if ("wrong" in target) throw new Failure("usage", target.wrong, [target.right]);
   return target;
 }
+
+/** Whether the words name a thread, by its own id, rather than an agent below one. */
+export const asksForThread = (input: string): boolean => parsed(input, () => true).agent === null;
 
 /** Finds the one agent that the words name, or says why there is none. */
 export function resolve(library: Library, input: string): AgentRow {
@@ -39,26 +43,43 @@ function named(library: Library, target: Extract<Target, { is: "named" }>): Agen
     fitting(threads, target.thread, (row) => [partsOf(row.key).thread]),
     () => {
       const inside = fitting(found, target.thread, (row) => [row.agentId]);
-      const hint = inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`];
-      return nothing(library, `no thread ${target.thread}`, hint);
+      const asked = target.agent === null ? [] : anywhere(library, target.agent);
+      return nothing(library, `no thread ${target.thread}`, [
+        ...(inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`]),
+        ...(asked.length === 0 ? [] : [`${target.agent} is ${list(asked)}`]),
+      ]);
     },
   );
 }
 
+/** The agent must be a descendant of the thread that was asked for, be that a root or itself somebody's child. */
 function below(library: Library, thread: AgentRow, id: string): AgentRow {
-  const { provider } = partsOf(thread.key);
-  const inside = library.store
-    .named(thread.sessionId, library.under)
-    .filter((row) => row.agentId !== null && row.sessionId === thread.sessionId && partsOf(row.key).provider === provider);
+  const inside = descendants(library, thread);
   return one(fitting(inside, id, namesOf), () => {
-    const elsewhere = fitting(library.store.named(id, library.under), id, (row) => [row.agentId]);
-    if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent of ${thread.uri}`, [`it belongs to another thread: ${list(elsewhere)}`]);
+    const elsewhere = anywhere(library, id);
+    if (elsewhere.some((row) => row.key === thread.key))
+      return new Failure("not_found", `${id} is the thread itself, not an agent below it`, [`its URI: ${thread.uri}`]);
+    if (elsewhere.length > 0) return new Failure("not_found", `${id} is not an agent below ${thread.uri}`, [`its URI: ${list(elsewhere)}`]);
     return new Failure("not_found", `no agent ${id} in ${thread.uri}`, [
       `agents of this thread: ${list(inside) || "none"}`,
       `next: retinue tree ${thread.uri}`,
     ]);
   });
 }
+
+function descendants(library: Library, thread: AgentRow): readonly AgentRow[] {
+  const { provider } = partsOf(thread.key);
+  const inTree = library.store
+    .named(thread.sessionId, library.under)
+    .filter((row) => row.agentId !== null && row.sessionId === thread.sessionId && row.key !== thread.key && partsOf(row.key).provider === provider);
+  // Everything that carries a root's id stands below it; of a child's only a part does.
+  if (thread.agentId === null) return inTree;
+  const mine = new Set(subtreeOf(library.forestOf([thread.key]), thread.key));
+  return inTree.filter((row) => mine.has(row.key));
+}
+
+/** Agents and threads of this id, wherever they stand. */
+const anywhere = (library: Library, id: string) => fitting(library.store.named(id, library.under), id, namesOf);
 
 /** All the names an agent goes by: its public id, its provider's own where that differs, and its path. */
 function namesOf(row: AgentRow): readonly (string | null)[] {
@@ -80,7 +101,7 @@ function one(found: readonly AgentRow[], none: () => Failure): AgentRow {
   if (more.length > 0)
     throw new Failure(
       "not_found",
-      `${found.length} fit; write more of the id`,
+      `ambiguous id: ${found.length} fit; write more of it`,
       found.slice(0, 10).map((row) => row.uri),
     );
   return first;

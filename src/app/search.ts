@@ -57,7 +57,10 @@ const refOf = (library: Library, { path, place }: SearchHit): EventRef =>
 function uriOf(library: Library, speaker: AgentKey): string {
   const { provider, thread, agent } = partsOf(speaker);
   const row = library.store.named(thread, library.under).find((r) => r.key === speaker);
-  return row?.uri ?? formatUri(provider, thread, agent);
+  if (row !== undefined || agent === null) return row?.uri ?? formatUri(provider, thread, agent);
+  // A copy of a thread names the agent of another one.
+  const namesakes = library.store.named(agent, library.under).filter((r) => partsOf(r.key).provider === provider && r.agentId === agent);
+  return namesakes.length === 1 && namesakes[0] !== undefined ? namesakes[0].uri : formatUri(provider, thread, agent);
 }
 
 const BEFORE = 60;

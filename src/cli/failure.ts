@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { Failure, type FailureCode } from "../app/failure.ts";
-import { printable } from "./render/format.ts";
+import { printable } from "./render/printable.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
 

@@ -2,9 +2,10 @@
 import { readFileSync } from "node:fs";
 import { askedFor, type StatusAsked, sessionTree } from "../app/session-tree.ts";
 import type { AgentTree } from "../core/agent.ts";
+import { count, duration, money, plural } from "../core/format.ts";
 import { asObject, parseJson } from "../core/json.ts";
 import { totalTokens } from "../core/usage.ts";
-import { count, duration, money, oneLine, plural } from "./render/format.ts";
+import { oneLine } from "./render/printable.ts";
 import { clip } from "./render/table.ts";
 import { labelOf, walk } from "./render/tree.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { agent, answer, call, notebook, record, row, spawnCalled, thread } from "../../test/observations.ts";
 import { gatherAgents } from "./gather.ts";
 import type { Observation } from "./observation.ts";
-import { NO_TOKENS } from "./usage.ts";
+import { NO_TOKENS, type Tokens } from "./usage.ts";
 
 const main = thread("t");
 const gather = (observations: readonly Observation[]) => {
@@ -37,6 +37,47 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 1 }, tokens(5, 90));
     book.see({ by: main, at: 2 }, tokens(7, 40));
     expect(gather(book.observations).calls.map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
+  });
+
+  describe("whose input count was corrected while it streamed", () => {
+    const streamed = (at: number, ended: boolean, tokens: Partial<Tokens>) => (book: ReturnType<typeof notebook>) =>
+      book.see({ by: main, at }, { type: "model-call", response: row("response"), model: "glm", tokens: { ...NO_TOKENS, ...tokens }, chars: 0, ended });
+    const tokensOf = (...rows: ReturnType<typeof streamed>[]) => {
+      const book = notebook();
+      for (const see of rows) see(book);
+      return gather(book.observations).calls.map((c) => c.tokens);
+    };
+
+    it("has the numbers of the row that ended, in any order", () => {
+      const rows = [
+        streamed(1, false, { inputTokens: 98_466 }),
+        streamed(2, false, { inputTokens: 98_466, outputTokens: 1 }),
+        streamed(3, true, { inputTokens: 24, cacheReadTokens: 98_442, outputTokens: 310 }),
+      ];
+      const final = { ...NO_TOKENS, inputTokens: 24, cacheReadTokens: 98_442, outputTokens: 310 };
+      expect(tokensOf(...rows)).toEqual([final]);
+      expect(tokensOf(...rows.toReversed())).toEqual([final]);
+    });
+
+    it("has those of the row with the most output, where none says that it ended", () => {
+      expect(tokensOf(streamed(1, false, { inputTokens: 98_466, outputTokens: 1 }), streamed(2, false, { inputTokens: 24, outputTokens: 310 }))).toEqual([
+        { ...NO_TOKENS, inputTokens: 24, outputTokens: 310 },
+      ]);
+    });
+
+    it("has the streamed ones, where the row that ended tells no numbers at all", () => {
+      expect(tokensOf(streamed(1, false, { inputTokens: 12, outputTokens: 4 }), streamed(2, true, {}))).toEqual([
+        { ...NO_TOKENS, inputTokens: 12, outputTokens: 4 },
+      ]);
+    });
+
+    it("keeps how long cache writes live, which only the earlier row tells", () => {
+      const rows = [
+        streamed(1, false, { inputTokens: 5, cacheWriteTokens: 100, cacheWrite1hTokens: 100 }),
+        streamed(2, true, { inputTokens: 5, cacheWriteTokens: 90, outputTokens: 9 }),
+      ];
+      expect(tokensOf(...rows)).toEqual([{ ...NO_TOKENS, inputTokens: 5, cacheWriteTokens: 90, cacheWrite1hTokens: 90, outputTokens: 9 }]);
+    });
   });
 
   it("is one message, and one answer in the order it was spoken", () => {

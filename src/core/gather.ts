@@ -3,7 +3,7 @@ import { type AgentDescribed, byTime, type Observation, type ObservationOf, type
 import type { Plan } from "./plan.ts";
 import type { OwnStand } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
-import { largestTokens, type Tokens } from "./usage.ts";
+import { largestTokens, type Tokens, totalTokens } from "./usage.ts";
 
 /** One response of a model, however many rows it was written in. */
 export interface ModelCall {
@@ -22,6 +22,7 @@ export interface ModelCall {
 }
 
 export interface PendingCall {
+  readonly call: CallKey;
   readonly name: string;
   readonly spawns: boolean;
   /** What has to come before it begins. */
@@ -34,6 +35,7 @@ export interface StatedWait {
   readonly for: string | null;
   readonly says: string;
   readonly since: number | null;
+  readonly call: CallKey | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -194,9 +196,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     own:
       standing === undefined || standing.stands === null
         ? null
-        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null, error: standing.error ?? null },
     pending: pendingCalls(records, spawns),
-    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
@@ -216,7 +218,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const next = responses[i + 1]?.[1][0];
     const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
     const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
-    const tokens = list.map((row) => row.tokens).reduce(largestTokens);
+    const tokens = finalTokens(list);
     const chars = list.reduce((sum, row) => sum + row.chars, 0);
     const model = list.find((r) => r.model !== "")?.model ?? "";
     const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
@@ -226,6 +228,20 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
+}
+
+/**
+ * What a response used. Rows that were written after it ended decide: models behind other gateways stream an estimated input count, which the last row
+ * corrects downwards. Where no row has ended (Claude Code up to 2.1.300 may write none), the rows that got furthest by their output count decide.
+ * Several rows that are equally final may each know only some of the numbers (Copilot, telemetry): the largest of each counts.
+ */
+function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
+  const all = rows.map((row) => row.tokens).reduce(largestTokens);
+  const ended = rows.filter((row) => row.ended && totalTokens(row.tokens) > 0);
+  const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
+  const final = decisive.map((row) => row.tokens).reduce(largestTokens);
+  // Parts of the other numbers, which telemetry and proxies do not always tell.
+  return { ...final, reasoningTokens: all.reasoningTokens, cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens) };
 }
 
 /** A witness that knows only the request speaks of the response that another one names with it. */
@@ -240,7 +256,7 @@ type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
 function withoutTwins(responses: readonly Response[]): readonly Response[] {
   const isNameless = ([, [first]]: Response) => first?.nameless === true;
   if (!responses.some(isNameless)) return responses;
-  const used = ([, list]: Response) => JSON.stringify(list.map((row) => row.tokens).reduce(largestTokens));
+  const used = ([, list]: Response) => JSON.stringify(finalTokens(list));
   const counted = Map.groupBy(
     responses.filter((one) => !isNameless(one)),
     used,
@@ -266,14 +282,21 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
     .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
     .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
-    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
+    calls
+      .filter((c) => !results.has(c.call))
+      .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }
 
-/** A response spread over several rows is one message. */
+/**
+ * A response spread over several rows is one message. The product and a proxy may both have seen a conversation, and know its messages by different names:
+ * whoever saw more of it counts.
+ */
 function countMessages(records: readonly ObservationOf<"record">[]): number {
-  return new Set(records.filter((r) => r.message).map((r) => r.keys.at(-1) ?? r.id)).size;
+  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => r.keys.at(-1) ?? r.id)).size;
+  const messages = records.filter((r) => r.message);
+  return Math.max(count(messages.filter((r) => !r.witness)), count(messages.filter((r) => r.witness)));
 }
 
 /** The words of the last response that said anything. */

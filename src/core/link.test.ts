@@ -12,7 +12,7 @@ const OPTIONS: LinkOptions = { now: 100_000, liveness: () => "unknown" };
 const RUNS = 200;
 
 /** Everything a forest says, in its own order, as plain data. */
-const plain = ({ ownerOf: _, agents, ...rest }: Forest) =>
+const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) => (key === "ownBehalf" ? { ofProduct: value } : value));
 
 /** What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it. */
@@ -20,10 +20,11 @@ const PROPERTIES = {
   "no agent is left behind": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
-    const originals = observations.filter((o) => o.keys.slice(-1).every((key) => forest.ownerOf(key) === o.speaker));
+    const originals = observations.filter((o) => o.keys.slice(-1).every((key) => forest.ownerOf(key) === forest.nameOf(o.speaker)));
     const records = new Set(originals.flatMap((o) => (o.type === "record" ? [o.speaker] : [])));
     const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(o.agent) ? [o.agent] : [])));
-    for (const o of originals) for (const key of refused.has(o.speaker) ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(key);
+    for (const o of originals)
+      for (const key of refused.has(o.speaker) ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
     for (const a of forest.agents.values())
       for (const g of a.ownBehalf) expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
   },
@@ -34,7 +35,7 @@ const PROPERTIES = {
       observations.flatMap((o) => o.keys.map((key) => ({ key, holder: o.speaker }))),
       ({ key }) => key,
     );
-    for (const [key, claims] of holders) expect(claims.map(({ holder }) => holder)).toContain(forest.ownerOf(key));
+    for (const [key, claims] of holders) expect(claims.map(({ holder }) => forest.nameOf(holder))).toContain(forest.ownerOf(key));
   },
 
   "no order and no repetition changes anything": (linker, { observations, manual }) => {

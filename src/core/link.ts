@@ -1,15 +1,17 @@
 import type { StatusVerdict } from "./agent.ts";
-import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
-import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
+import { displayName } from "./display-name.ts";
+import { plural } from "./format.ts";
+import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
+import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
-import { byOneName } from "./names.ts";
+import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
-import { decideStatus, type OwnStand, type ProcessView } from "./status.ts";
+import { decide, type Ending, type OwnStand, type ProcessView } from "./status.ts";
 
 export interface LinkOptions {
   readonly now: number;
@@ -32,12 +34,12 @@ export interface LinkedAgent extends GatheredAgent {
   readonly evidence: readonly ParentEvidence[];
   readonly spawnCall: SpawnCall | undefined;
   readonly verdict: StatusVerdict;
+  /** How sure it is that it ended so; null where it has not ended, or where that is concluded from silence alone. */
+  readonly ending: Ending | null;
   /** What a person has to give it before it goes on; null where it waits for nobody. */
   readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
-  /** What its living process waits for, in the product's own word, such as a permission. */
-  readonly processWaitsFor: string | null;
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
@@ -54,6 +56,8 @@ export interface WaitForPerson {
   /** What it wants to do, in words. */
   readonly says: string;
   readonly since: number | null;
+  /** The tool call that is held up; null where it is not known. */
+  readonly call: CallKey | null;
 }
 
 export interface Forest {
@@ -64,6 +68,8 @@ export interface Forest {
   readonly problems: readonly Problem[];
   /** Whose a record is, where several hold it. */
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  /** The key under which an agent is in `agents`, where a copy of its thread names it by another. */
+  readonly nameOf: (agent: AgentKey) => AgentKey;
 }
 
 /** For keys that come from the forest itself. */
@@ -88,8 +94,15 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
   const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const ownership = decideOwnership(all);
-  const facts = withoutEchoes(withoutRefused(all.filter(ownership.isOriginal)));
-  const gathered = gatherAgents(facts, ownership.ownerOf);
+  const originals = all.filter(ownership.isOriginal);
+  const renamed = agentsOfCopies(originals, ownership.copiedFrom);
+  const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
+  const ownerOf = (record: RecordKey) => {
+    const owner = ownership.ownerOf(record);
+    return owner === undefined ? undefined : nameOf(owner);
+  };
+  const facts = withoutEchoes(withoutRefused(renameAll(originals, renamed)));
+  const gathered = gatherAgents(facts, ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
   const parentage = decideParents(facts, named, options.manual ?? []);
@@ -122,24 +135,29 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const said = statementsByAgent(facts, parentage.agentsOfCall);
   const lastActivity = subtreeActivity(order, infoOf);
   const names = nameAll(order, parentOf, (key) => parentage.spawnCall(key));
+  const idsOf = (key: AgentKey) => {
+    const ids = names.get(key);
+    if (ids === undefined) throw new Error(`no name for ${key}`);
+    return ids;
+  };
 
   const linked = new Map<AgentKey, LinkedAgent>();
   for (const { key, depth, children } of order) {
     const info = infoOf(key);
+    const label = (child: AgentKey) => displayName({ ...namesOf(infoOf(child), parentage.spawnCall(child)), ...idsOf(child) });
     const statements = said.get(key) ?? [];
     const process = processes(threadOf(key));
-    const verdict = decideStatus({
+    const { verdict, ending } = decide({
       own: withoutDoubt(info, children.map(infoOf)),
       statements,
       process,
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
-      doing: doing(info, process, children, (child) => describe(infoOf(child), parentage.spawnCall(child))),
+      doing: doing(info, children, label),
       missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
       now: options.now,
       staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
     });
-    const name = names.get(key);
-    if (name === undefined) throw new Error(`no name for ${key}`);
+    const name = idsOf(key);
     linked.set(key, {
       ...info,
       ...name,
@@ -149,9 +167,9 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       evidence: parentage.evidence.get(key) ?? [],
       spawnCall: parentage.spawnCall(key),
       verdict,
-      waiting: verdict.status === "running" ? waitOf(info, processes(threadOf(key))) : null,
+      ending,
+      waiting: verdict.status === "running" ? waitOf(info) : null,
       statements,
-      processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
@@ -160,10 +178,11 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     });
   }
   awaitBackground(linked, order, (key) => processes(threadOf(key)));
+  attributeProcessWaits(linked, processes);
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
-  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf: ownership.ownerOf };
+  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf };
 }
 
 /** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */
@@ -207,36 +226,65 @@ function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnTy
   return said;
 }
 
-export const describe = (info: GatheredAgent, call: SpawnCall | undefined): string | null =>
-  info.description ?? call?.description ?? info.name ?? call?.name ?? null;
+/** What its records and the call that spawned it say of what an agent is called. */
+export const namesOf = (info: GatheredAgent, call: SpawnCall | undefined) => ({
+  type: info.agentType ?? call?.agentType ?? null,
+  name: info.name ?? call?.name ?? null,
+  title: info.title,
+  description: info.description ?? call?.description ?? null,
+  prompt: call?.prompt ?? info.prompt,
+});
 
-function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string | null): string {
+function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
-  const awaited = waitOf(info, process);
-  if (awaited !== null) return `waits for ${article(awaited.for)} (${awaited.says})`;
+  const awaited = waitOf(info);
+  if (awaited !== null) return waitingWords(awaited);
   const [stated] = info.waits;
   if (stated !== undefined) return `waits ${stated.says}`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
   if (waiting > 0) {
-    const names = children.map(label).filter((n) => n !== null);
-    return waiting === 1 && names.length === 1 ? `waits for its agent ${JSON.stringify(names[0])}` : `waits for ${waiting} agent${waiting === 1 ? "" : "s"}`;
+    const [only] = children;
+    return waiting === 1 && only !== undefined && children.length === 1
+      ? `waits for its agent ${JSON.stringify(label(only))}`
+      : `waits for ${plural(waiting, "agent")}`;
   }
   return "waits for the model";
 }
 
 const article = (word: string) => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 
-/** What the product says outright, then what a call that has not begun tells, then what is known of the process. */
-function waitOf({ pending, waits }: GatheredAgent, process: ProcessView): WaitForPerson | null {
-  for (const { for: what, says, since } of waits) if (what !== null) return { for: what, says, since };
-  const names = (calls: GatheredAgent["pending"]) => [...new Set(calls.map((call) => call.name))].join(", ");
-  const awaited = pending.filter((call) => call.waitsFor !== null);
-  const [first] = awaited;
-  if (first !== undefined) return { for: first.waitsFor ?? "", says: names(awaited), since: first.at };
-  const tools = pending.filter((call) => !call.spawns);
-  if (tools.length === 0 || process.is !== "alive" || process.waitingFor === null) return null;
-  return { for: process.waitingFor, says: names(tools), since: tools[0]?.at ?? null };
+const waitingWords = ({ for: what, says }: WaitForPerson) => `waits for ${article(what)} (${says})`;
+
+/** Only what the product states: a request it reports, or a tool that does nothing but ask a person. A tool that has not returned may just be running. */
+function waitOf({ pending, waits }: GatheredAgent): WaitForPerson | null {
+  for (const { for: what, says, since, call } of waits) if (what !== null) return { for: what, says, since, call };
+  const asking = pending.filter((call) => call.waitsFor !== null);
+  const [first] = asking;
+  return first === undefined ? null : { for: first.waitsFor ?? "", says: toolNames(asking), since: first.at, call: first.call };
+}
+
+const toolNames = (calls: readonly PendingCall[]) => [...new Set(calls.map((call) => call.name))].join(", ");
+
+/**
+ * Some products state that a process waits for a person, but not which of its agents asked. It is the agent with an open tool call if there is only one;
+ * of several nobody can tell, so the thread is said to wait and no agent is.
+ */
+function attributeProcessWaits(linked: Map<AgentKey, LinkedAgent>, processes: (thread: AgentKey) => ProcessView) {
+  const open = [...linked.values()].filter(
+    ({ verdict, waiting, pending }) => verdict.status === "running" && waiting === null && pending.some((p) => !p.spawns),
+  );
+  for (const [thread, agents] of Map.groupBy(open, ({ key }) => threadOf(key))) {
+    const process = processes(thread);
+    if (process.is !== "alive" || process.waitingFor === null) continue;
+    const only = agents.length === 1 ? agents[0] : undefined;
+    const waits = only ?? linked.get(thread);
+    if (waits === undefined || waits.verdict.status !== "running") continue;
+    const tools = only?.pending.filter((p) => !p.spawns) ?? [];
+    const says = only !== undefined ? toolNames(tools) : `which of its ${agents.length} agents with open tool calls asked is not recorded`;
+    const waiting = { for: process.waitingFor, says, since: tools[0]?.at ?? null, call: tools.length === 1 ? (tools[0]?.call ?? null) : null };
+    linked.set(waits.key, { ...waits, waiting, verdict: { ...waits.verdict, activity: waitingWords(waiting) } });
+  }
 }
 
 function missingWords(info: GatheredAgent, unanswered: boolean, copiedFrom: AgentKey | undefined, isRoot: boolean): string {
@@ -256,13 +304,13 @@ function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Pla
     const below = children.reduce((sum, c) => sum + (running.get(c) ?? 0), 0);
     const agent = linked.get(key) as LinkedAgent;
     const waits = below > 0 && agent.verdict.status === "completed" && agent.verdict.statusSource !== "parent_rollout" && processOf(key).is === "alive";
-    if (waits) linked.set(key, { ...agent, verdict: waiting(below) });
+    if (waits) linked.set(key, { ...agent, verdict: waiting(below), ending: null });
     running.set(key, below + (waits || agent.verdict.status === "running" ? 1 : 0));
   }
 }
 
 function waiting(below: number): StatusVerdict {
-  const words = `${below} background agent${below === 1 ? "" : "s"}`;
+  const words = plural(below, "background agent");
   return {
     status: "running",
     statusSource: "inferred",
@@ -274,6 +322,6 @@ function waiting(below: number): StatusVerdict {
 function* missingThreads(order: readonly Place[], infoOf: (key: AgentKey) => GatheredAgent): Generator<Problem> {
   for (const { key, depth, children } of order) {
     if (depth === 0 && children.length > 0 && infoOf(key).files.length === 0 && infoOf(key).records === 0)
-      yield { code: "thread-missing", where: key, detail: `named by ${children.length} agent${children.length === 1 ? "" : "s"}` };
+      yield { code: "thread-missing", where: key, detail: `named by ${plural(children.length, "agent")}` };
   }
 }

@@ -1,5 +1,7 @@
-import type { AgentKey } from "./ids.ts";
-import type { Observation } from "./observation.ts";
+import { type AgentKey, agentKey, type CallKey, partsOf, threadOf } from "./ids.ts";
+import { byTime, type Observation } from "./observation.ts";
+
+export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
 
 /** Says everything of every agent under the last of its names. Of several that an alias is said to stand for, the first by name counts. */
 export function byOneName(observations: readonly Observation[]): readonly Observation[] {
@@ -9,8 +11,57 @@ export function byOneName(observations: readonly Observation[]): readonly Observ
     const known = names.get(o.alias);
     if (known === undefined || o.agent < known) names.set(o.alias, o.agent);
   }
-  if (names.size === 0) return observations;
-  return observations.map((o) => renamed(o, (key) => names.get(key) ?? key));
+  return renameAll(observations, names);
+}
+
+/**
+ * Agents that a copy of a thread names by its own id. A session that is resumed or forked while an agent works copies the call for it, and gets the result
+ * or the notification: it takes the agent for one of its own. The agent belongs to the thread whose call it is.
+ * `facts` are originals only; `copiedFrom` tells of each copy what it is a copy of.
+ */
+export function agentsOfCopies(facts: readonly Observation[], copiedFrom: ReadonlyMap<AgentKey, AgentKey>): Renamed {
+  const names = new Map<AgentKey, AgentKey>();
+  if (copiedFrom.size === 0) return names;
+  const callers = new Map<CallKey, AgentKey>();
+  const known = new Set<AgentKey>();
+  for (const o of facts.toSorted(byTime)) {
+    known.add(o.speaker);
+    if (o.type === "spawn-called" && !callers.has(o.call)) callers.set(o.call, o.speaker);
+  }
+  for (const o of facts) {
+    if (o.type !== "call-spawned") continue;
+    const caller = callers.get(o.call);
+    const isOwn = caller === undefined || threadOf(caller) === threadOf(o.child);
+    const home = isOwn ? undefined : namesakes(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
+    if (home === undefined) known.add(o.child);
+    else {
+      const other = names.get(o.child);
+      if (other === undefined || home < other) names.set(o.child, home);
+    }
+  }
+  for (const home of names.values()) known.add(home);
+  for (const o of facts) {
+    if (o.type !== "lifecycle" || typeof o.of !== "string" || known.has(o.of) || names.has(o.of)) continue;
+    const home = namesakes(o.of, copiedFrom).find((key) => known.has(key));
+    if (home !== undefined) names.set(o.of, home);
+  }
+  return names;
+}
+
+/** What the agent would be called in the threads that its own thread is a copy of, nearest first. */
+function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
+  const { agent: id, provider } = partsOf(agent);
+  const seen = new Set([threadOf(agent)]);
+  if (id === null) return [];
+  for (const copy of seen) {
+    const origin = copiedFrom.get(copy);
+    if (origin !== undefined && partsOf(origin).provider === provider) seen.add(threadOf(origin));
+  }
+  return [...seen].slice(1).map((thread) => agentKey(provider, partsOf(thread).thread, id));
+}
+
+export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {
+  return names.size === 0 ? observations : observations.map((o) => renamed(o, (key) => names.get(key) ?? key));
 }
 
 function renamed(o: Observation, name: (key: AgentKey) => AgentKey): Observation {
@@ -18,6 +69,7 @@ function renamed(o: Observation, name: (key: AgentKey) => AgentKey): Observation
   switch (seen.type) {
     case "agent-described":
     case "answers":
+    case "waits":
     case "file-refused":
       return { ...seen, agent: name(seen.agent) };
     case "call-spawned":

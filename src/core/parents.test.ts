@@ -6,6 +6,7 @@ import { decideParents, type ManualLink, type Parentage } from "./parents.ts";
 
 const [main, worker, other, leaf] = [thread("t"), agent("t", "worker"), agent("t", "other"), agent("t", "leaf")];
 
+const byHand = (link: Pick<ManualLink, "child" | "parent" | "at"> & Partial<ManualLink>): ManualLink => ({ call: null, request: null, ...link });
 /** Everybody whom the observations could speak of is known. */
 const decide = (observations: readonly Observation[], manual: readonly ManualLink[] = []): Parentage =>
   decideParents(observations, new Set([main, worker, other, leaf]), manual);
@@ -37,7 +38,7 @@ describe("which evidence wins", () => {
   it("is a person's, before everything", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
-    const decided = decide(book.observations, [{ child: leaf, parent: other, at: 5_000 }]);
+    const decided = decide(book.observations, [byHand({ child: leaf, parent: other, at: 5_000 })]);
     expect(decided.parents.get(leaf)).toBe(other);
     expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ rule: "manual", source: "manual", from: null, says: "linked by hand on 1970-01-01T00:00:05.000Z" });
     expect(rules(decided, leaf)).toEqual(["manual", "named"]);
@@ -45,7 +46,7 @@ describe("which evidence wins", () => {
 
   it("is not a person's, where nobody knows the agent that was meant", () => {
     const stranger = agent("t", "stranger");
-    const decided = decide([], [{ child: leaf, parent: stranger, at: 1 }]);
+    const decided = decide([], [byHand({ child: leaf, parent: stranger, at: 1 })]);
     expect(rules(decided, leaf)).toEqual(["thread"]);
     expect(decided.problems).toEqual([{ code: "manual-link-unknown", where: leaf, detail: `linked by hand to ${stranger}` }]);
   });
@@ -260,7 +261,7 @@ describe("a circle", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
     book.see({ by: worker, at: 2 }, parentNamed(worker, main));
-    const decided = decide(book.observations, [{ child: worker, parent: leaf, at: 9 }]);
+    const decided = decide(book.observations, [byHand({ child: worker, parent: leaf, at: 9 })]);
     expect([decided.parents.get(worker), decided.parents.get(leaf)]).toEqual([leaf, main]);
     expect(decided.problems.map((p) => [p.code, p.where])).toEqual([["parent-cycle", leaf]]);
   });
@@ -273,5 +274,34 @@ describe("a call that was turned down", () => {
     book.see({ by: main, at: 2 }, spawnCalled("lost"));
     book.see({ by: main, at: 3 }, { type: "call-refused", call: call("refused") });
     expect([...decide(book.observations).unanswered]).toEqual([agent("t", "lost")]);
+  });
+});
+
+describe("a manual link to a call", () => {
+  it("takes the place of the agent that stood for it, and frees the call that was only guessed", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("guessed", { offers: [match("p")] }));
+    book.see({ by: main, at: 2 }, spawnCalled("meant"));
+    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "meant")]);
+    const decided = decide(book.observations, [byHand({ child: leaf, parent: main, at: 9, call: call("meant") })]);
+    expect([...decided.unanswered]).toEqual([agent("t", "guessed")]);
+    expect(decided.agentsOfCall(call("meant"))).toEqual([leaf]);
+  });
+
+  it("leaves a call alone that a record ties to the child", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("made"));
+    book.see({ by: main, at: 2 }, callSpawned("made", leaf));
+    expect([...decide(book.observations, [byHand({ child: leaf, parent: other, at: 9 })]).unanswered]).toEqual([]);
+  });
+
+  it("without a call, is matched with the calls of that parent alone", () => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("mains", { offers: [match("p")] }));
+    book.see({ by: worker, at: 2 }, spawnCalled("workers", { offers: [match("p")] }));
+    book.see({ by: leaf, at: 3 }, answers(leaf, "p"));
+    expect([...decide(book.observations).unanswered]).toEqual([agent("t", "workers")]);
+    expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([agent("t", "mains")]);
   });
 });

@@ -13,12 +13,18 @@ export interface ParentEvidence {
   readonly at: number | null;
   /** Where it was read, null for what no record says; breaks ties, so that any order of arrival gives the same tree. */
   readonly from: ObservationId | null;
+  /** The proxied request that a manual link names as the parent. */
+  readonly request?: string;
 }
 
 export interface ManualLink {
   readonly child: AgentKey;
   readonly parent: AgentKey;
   readonly at: number;
+  /** The tool call that the child answers; null where only the parent is known. */
+  readonly call: CallKey | null;
+  /** The proxied request that was named as the parent; null where the parent was named by its URI. */
+  readonly request: string | null;
 }
 
 /** The rule behind an agent that only the call for it speaks of. */
@@ -74,6 +80,10 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     }
   }
   for (const agent of agents) if (partsOf(agent).agent !== null && !evidence.has(agent)) add(agent, inItsThread(agent, "nothing names its parent"));
+  // Before calls are matched: a call that a person assigned is taken, and the child answers no other.
+  const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
+  const early = new Set(manual.filter(isKnown));
+  for (const link of early) add(link.child, byHand(link, calls));
   const tied = new Set([...evidence.values()].flatMap((list) => list.flatMap((e) => e.call ?? [])));
   for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
 
@@ -88,12 +98,10 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     add(agent, { parent: call.speaker, call: call.call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
   }
   for (const link of manual) {
-    if (!agents.has(link.child) || !agents.has(link.parent)) {
-      problems.push({ code: "manual-link-unknown", where: link.child, detail: `linked by hand to ${link.parent}` });
-      continue;
-    }
-    const says = `linked by hand on ${new Date(link.at).toISOString()}`;
-    add(link.child, { parent: link.parent, call: null, rule: "manual", source: "manual", confidence: 1, says, at: link.at, from: null });
+    if (early.has(link)) continue;
+    // Only now are the agents known that stand for unanswered calls.
+    if (isKnown(link)) add(link.child, byHand(link, calls));
+    else problems.push({ code: "manual-link-unknown", where: link.child, detail: `linked by hand to ${link.parent}` });
   }
   for (const list of evidence.values()) {
     list.sort(stronger);
@@ -120,6 +128,12 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     },
     agentsOfCall: (call) => byCall.get(calls.resolve(call)) ?? [],
   };
+}
+
+function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): ParentEvidence {
+  const says = `linked by hand on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
+  const resolved = call === null ? null : calls.resolve(call);
+  return { parent, call: resolved, rule: "manual", source: "manual", confidence: 1, says, at, from: null, ...(request === null ? {} : { request }) };
 }
 
 /** Its key names its thread: if nothing else speaks of a parent, it stands there, and says so. */
@@ -208,7 +222,9 @@ function* matchCalls(
   const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
   for (const [child, answers] of seeking) {
     // Who is known to be somebody's was not made by a call of another.
-    const known = new Set(evidence.get(child)?.flatMap((e) => (e.confidence === 1 ? [e.parent] : [])));
+    const stated = evidence.get(child)?.filter((e) => e.confidence === 1) ?? [];
+    const manual = stated.filter((e) => e.source === "manual");
+    const known = new Set((manual.length > 0 ? manual : stated).map((e) => e.parent));
     const mayBe = (call: SpawnCall) => call.speaker !== child && (known.size === 0 || known.has(call.speaker));
     for (const answer of answers) {
       const offered = offers.get(answer.match);

@@ -276,6 +276,7 @@ export interface SourceFile {
 export interface Parser {
   /**
    * `record` is one line without its end, or the whole document; `line` counts from 1.
+   * Where several records stand in one line, all come with its number, and `row` names each but the first.
    * Of a database it is one row: `row` names it, `line` is only its order, and the same row may come again when it has changed.
    */
   push(record: Uint8Array, line: number, row?: string): Findings;

@@ -1,7 +1,7 @@
 import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
+import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "./link.ts";
 import { UNANSWERED_RULE } from "./parents.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
 
@@ -43,12 +43,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     parent: uriOf(forest, agent.parent),
     forkedFrom: uriOf(forest, agent.forkedFrom),
     depth: agent.depth,
-    kind: agent.kind ?? (agent.parent === null ? "main" : "subagent"),
-    type: agent.agentType ?? call?.agentType ?? null,
-    name: agent.name ?? call?.name ?? null,
-    title: agent.title,
-    description: agent.description ?? call?.description ?? null,
-    prompt: call?.prompt ?? agent.prompt,
+    kind: kindOf(agent),
+    ...namesOf(agent, call),
     cwd: agent.cwd,
     project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
     branch: agent.branch,
@@ -83,6 +79,8 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
+
+export const kindOf = ({ kind, parent }: LinkedAgent) => kind ?? (parent === null ? "main" : "subagent");
 
 /** When it ended; null while it may go on, and where nothing is known of it. */
 export function endOf(agent: LinkedAgent): number | null {

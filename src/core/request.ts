@@ -41,7 +41,8 @@ export interface Subtask {
   /** Its first request; null where none of it went by. */
   readonly request_id: string | null;
   readonly task_number: number;
-  readonly tool_use_id: string;
+  /** Null where it was linked to the request by hand and answers none of its calls. */
+  readonly tool_use_id: string | null;
   readonly description: string | null;
   readonly prompt: string | null;
   readonly message_count: number;

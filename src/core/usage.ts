@@ -61,7 +61,7 @@ function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): T
   };
 }
 
-/** A response is written down several times while it streams; only the largest numbers are final. */
+/** The larger of each number. */
 export const largestTokens = (a: Tokens, b: Tokens) => combine(a, b, Math.max);
 
 const addCosts = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b);

@@ -1,4 +1,5 @@
 import type { Explained, OfModel } from "./account.ts";
+import { exactMoney, plural } from "./format.ts";
 import type { ModelCall } from "./gather.ts";
 import { type AgentKey, partsOf, threadOf } from "./ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "./link.ts";
@@ -165,7 +166,7 @@ function restarted(settlements: readonly Settlement[], last: StatedTotal | null)
 function without(code: ReasonCode, calls: readonly ModelCall[], says: (answers: string) => string): Reason[] {
   if (calls.length === 0) return [];
   const tokens = sumOfCalls(calls);
-  return [{ code, says: `${says(counted(calls.length, "answer"))} (${words(tokens)})`, tokens: negative(tokens) }];
+  return [{ code, says: `${says(plural(calls.length, "answer"))} (${words(tokens)})`, tokens: negative(tokens) }];
 }
 
 function explanation({ why, model, amounts, traces, answers }: Explained, isRevealed: boolean): Reason {
@@ -174,7 +175,7 @@ function explanation({ why, model, amounts, traces, answers }: Explained, isReve
     case "base-lost":
       return reason(`its total goes on from that of a thread that is not here: ${words(amounts)} on ${model}`);
     case "not-final":
-      return reason(`${counted(answers, "answer")} on ${model} were written down before they were finished: ${words(amounts)} are missing`);
+      return reason(`${plural(answers, "answer")} on ${model} were written down before they were finished: ${words(amounts)} are missing`);
     case "own-behalf":
       return reason(`no agent used ${model}: ${words(amounts)} are the product's own${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`);
     case "unrecorded":
@@ -217,7 +218,7 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
   return [
     {
       code: "prices",
-      says: `the tokens agree, but the product has other prices than the public lists: $${stated.toFixed(6)} there, $${ours.toFixed(6)} here`,
+      says: `the tokens agree, but the product has other prices than the public lists: ${exactMoney(stated)} there, ${exactMoney(ours)} here`,
       tokens: NO_AMOUNTS,
     },
   ];
@@ -226,7 +227,7 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
 function hintsFor(members: readonly LinkedAgent[]): string[] {
   const missing = members.filter((agent) => agent.records === 0 && agent.agentId !== null).length;
   return [
-    ...(missing === 0 ? [] : [`${counted(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: what they used cannot be counted`]),
+    ...(missing === 0 ? [] : [`${plural(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: what they used cannot be counted`]),
     "retinue doctor tells what could not be read",
   ];
 }
@@ -249,8 +250,6 @@ export const KIND_WORDS: Readonly<Record<Compared, string>> = {
   cacheWriteTokens: "cache write",
   cacheWrite1hTokens: "1-hour cache write",
 };
-
-const counted = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 function words(amounts: Amounts): string {
   const told = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map((kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`);

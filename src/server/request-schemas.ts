@@ -59,7 +59,7 @@ export const Subtasks = v.object({
     v.object({
       request_id: text,
       task_number: count,
-      tool_use_id: v.string(),
+      tool_use_id: text,
       description: text,
       prompt: text,
       message_count: count,

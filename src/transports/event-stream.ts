@@ -1,4 +1,5 @@
 import { createParser } from "eventsource-parser";
+import { duration } from "../core/format.ts";
 import { parseJson } from "../core/json.ts";
 
 /** Longer frames are nobody's: a server that sends them without end must not fill the memory. */
@@ -33,7 +34,7 @@ export async function* readEventStream(
   { signal, silenceMs, onOpen }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
 ): AsyncGenerator<readonly string[]> {
   const dead = new AbortController();
-  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`nothing came for ${ms / 1000} s`)), ms);
+  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`nothing came for ${duration(ms)}`)), ms);
   let timer = patience(Math.min(OPEN_MS, silenceMs));
   const alive = () => {
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 import { type ClientRequest, createServer, type IncomingMessage, request as requestPlain, type Server, type ServerResponse } from "node:http";
 import { request as requestTls } from "node:https";
 import type { AddressInfo } from "node:net";
+import { duration } from "../core/format.ts";
 import { agentFor } from "./outbound.ts";
 
 /** As it came: names and values in turn, in their order and spelling. */
@@ -122,7 +123,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     asking.on("drain", () => incoming.resume());
     asking.on("continue", () => outgoing.writeContinue());
     asking.setTimeout(options.silenceMs, () => {
-      end({ how: "timed-out", error: `the upstream was silent for ${options.silenceMs} ms` });
+      end({ how: "timed-out", error: `the upstream was silent for ${duration(options.silenceMs)}` });
       asking.destroy(new Error("silent for too long"));
     });
     asking.on("response", (response) => {

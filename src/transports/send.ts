@@ -1,3 +1,5 @@
+import { duration } from "../core/format.ts";
+
 /** What came of sending something, in the words of those who have to decide what is next. */
 export type Outcome =
   | { readonly is: "accepted"; readonly status: number; readonly answer: Uint8Array }
@@ -56,7 +58,7 @@ function retryAfterMs(value: string | null, now: number): number | null {
 
 function wordsOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `no answer within ${timeoutMs / 1_000} s`;
+  if (error.name === "TimeoutError") return `no answer within ${duration(timeoutMs)}`;
   const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : null;
   return cause === null ? error.message : cause.code === undefined ? cause.message : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
 }

@@ -9,15 +9,7 @@ import type { AgentTree } from "../../src/core/agent.ts";
 import { treeOf } from "../../src/core/record.ts";
 import { recordedHome } from "../fixtures.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
-import { replay, startUpstream, type WireExchange, wireOf } from "./wires.ts";
-
-/** No headers of the product's, no session in the body, and nothing in the system prompt. */
-const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
-  wire.map((exchange) => ({
-    ...exchange,
-    headers: { "content-type": "application/json", "user-agent": "some-client/1.0" },
-    request: exchange.request && { ...exchange.request, metadata: {}, system: "You are an agent.", tools: exchange.request.tools },
-  }));
+import { anonymous, replay, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 
 async function through(...wires: (readonly WireExchange[])[]): Promise<{ trees: AgentTree[]; proxied: Proxied }> {
   const upstream = await startUpstream();

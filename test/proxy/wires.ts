@@ -33,6 +33,14 @@ const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t
 /** Never answered: the client went when its time had come, or was killed in the end. */
 const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted";
 
+/** As a client would send it that names neither itself nor its sessions: no headers of the product, nothing in the body or in the system prompt. */
+export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
+  wire.map((exchange) => ({
+    ...exchange,
+    headers: { "content-type": "application/json", "user-agent": "some-client/1.0" },
+    request: exchange.request && { ...exchange.request, metadata: {}, system: "You are an agent.", tools: exchange.request.tools },
+  }));
+
 export interface ReplayOptions {
   /** Changes what the client sends. */
   readonly headers?: (headers: Readonly<Record<string, string>>) => Record<string, string>;

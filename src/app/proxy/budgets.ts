@@ -1,3 +1,4 @@
+import { exact, money, plural } from "../../core/format.ts";
 import { partsOf, recordKey } from "../../core/ids.ts";
 import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
@@ -90,8 +91,8 @@ export class Budgets {
   #reached(session: Session, agent: string): string | null {
     const { usd = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, agents = Number.POSITIVE_INFINITY } = this.#limits;
     const total = totalOf(session);
-    if (total.tokens >= tokens) return `${tokens} tokens`;
-    if (total.usd >= usd) return `$${usd}`;
+    if (total.tokens >= tokens) return `${exact(tokens)} tokens`;
+    if (total.usd >= usd) return money(usd);
     const others = [...session.agents.keys()].filter((name) => name !== MAIN).length;
     return !session.agents.has(agent) && agent !== MAIN && others >= agents ? `${agents} agents` : null;
   }
@@ -109,7 +110,7 @@ function totalOf({ agents }: Session): Spent {
 
 function spendersOf(session: Session): string {
   const most = [...session.agents].sort(([, a], [, b]) => b.tokens - a.tokens).slice(0, SHOWN);
-  const words = ({ tokens, usd, calls }: Spent) => `${tokens} tokens ($${usd.toFixed(4)}) in ${calls} calls`;
+  const words = ({ tokens, usd, calls }: Spent) => `${exact(tokens)} tokens (${money(usd)}) in ${plural(calls, "call")}`;
   return `Spent: ${words(totalOf(session))}, by ${most.map(([name, spent]) => `${name} ${words(spent)}`).join("; ")}.`;
 }
 

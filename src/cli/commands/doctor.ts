@@ -1,6 +1,7 @@
 import { type Examination, examine } from "../../app/examine.ts";
+import { bytes, plural } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { count, oneLine, plural } from "../render/format.ts";
+import { oneLine } from "../render/printable.ts";
 
 export async function doctor(context: Context): Promise<void> {
   const found = examine(await context.library(), await context.settings(), context.env);
@@ -9,7 +10,7 @@ export async function doctor(context: Context): Promise<void> {
 
 function render(found: Examination, colors: Context["terminal"]["colors"]): string {
   const paint = { error: colors.red, "data-loss": colors.yellow, info: colors.dim };
-  const roots = found.roots.map((r) => `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${count(r.bytes)}B` : colors.dim("not there")}`);
+  const roots = found.roots.map((r) => `  ${r.product}: ${r.path}  ${r.exists ? `${plural(r.files, "file")}, ${bytes(r.bytes)}` : colors.dim("not there")}`);
   const versions = oneLine(found.versions.map((v) => `${v.version ?? "unknown version"} (${v.threads})`).join(", "));
   const problems = found.problems.flatMap((p) => [
     `  ${paint[p.severity](p.severity.padEnd(9))} ${p.code} ×${p.count}: ${p.sentence}`,
@@ -28,7 +29,7 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     ...settingsLines(found.settings, colors),
     "",
     colors.bold("What retinue keeps"),
-    `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${count(found.index.bytes)}B`,
+    `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${bytes(found.index.bytes)}`,
     `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
     "",
     colors.bold("Problems"),

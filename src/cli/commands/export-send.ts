@@ -6,10 +6,11 @@ import { Failure } from "../../app/failure.ts";
 import { keep, type Library } from "../../app/library.ts";
 import { live } from "../../app/live.ts";
 import { sinceOf } from "../../app/since.ts";
+import { plural } from "../../core/format.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Context } from "../context.ts";
 import { give, stopSignal } from "../output.ts";
-import { plural, printable } from "../render/format.ts";
+import { printable } from "../render/printable.ts";
 import type { ExportOptions } from "./export.ts";
 
 /** A service that is away for longer gets it from the outbox, later. */

@@ -4,7 +4,7 @@ import { Failure } from "../../app/failure.ts";
 import { type HookChange, planHooks } from "../../app/hook-install.ts";
 import type { Context } from "../context.ts";
 import { changeOf } from "../render/change.ts";
-import { printable } from "../render/format.ts";
+import { printable } from "../render/printable.ts";
 
 export interface HooksOptions {
   readonly yes?: boolean;

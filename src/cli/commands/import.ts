@@ -1,6 +1,6 @@
 import { type Imported, importFile } from "../../app/import.ts";
+import { plural } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { plural } from "../render/format.ts";
 
 /** `retinue import <file>`: a transcript from elsewhere, or the output of an agent, becomes one like all the others. */
 export async function importTranscript(context: Context, path: string, options: { readonly replace?: boolean }): Promise<void> {

@@ -1,6 +1,7 @@
 import { lookIntoOutbox, type Waiting } from "../../app/export/outbox.ts";
+import { ago, bytes, duration, plural } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { ago, plural, printable } from "../render/format.ts";
+import { printable } from "../render/printable.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface OutboxOptions {
@@ -34,7 +35,7 @@ function words(state: Waiting, now: number): string {
   return [
     name,
     `  delivered  ${delivered}${deliveredAt === null ? "" : `, last ${ago(iso(deliveredAt), now)}`}`,
-    `  waiting    ${waiting}${waiting === 0 ? "" : ` (${waitingBytes} bytes)`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${Math.ceil((nextAt - now) / 1_000)} s` : ""}`,
+    `  waiting    ${waiting}${waiting === 0 ? "" : ` (${bytes(waitingBytes)})`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`,
     ...(refused === 0 ? [] : [`  refused    ${refused}; --retry tries them again, --drop throws them away`]),
     ...(turnedDown === null ? [] : [`  turned down by it after all: ${turnedDown}`]),
     ...(waiting > 0 && !isKnown ? ["  its variables are not set here, so that nobody knows how to reach it"] : []),

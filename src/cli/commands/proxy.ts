@@ -1,7 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { parseDuration } from "../../core/duration.ts";
+import { bytes } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { count } from "../render/format.ts";
 import { portOf } from "./serve.ts";
 
 export interface ProxyOptions {
@@ -14,7 +14,6 @@ export interface ProxyOptions {
 }
 
 const PORT = 4748;
-const bytes = (n: number) => `${count(n)}B`;
 const LOCAL = "127.0.0.1";
 
 /** Starts the proxy, prints its address on a line of its own, and stays until it is interrupted. */

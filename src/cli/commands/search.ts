@@ -1,7 +1,8 @@
 import { Failure } from "../../app/failure.ts";
 import { type Finding, search as find } from "../../app/search.ts";
+import { ago } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { ago, printable } from "../render/format.ts";
+import { printable } from "../render/printable.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export async function search(context: Context, words: readonly string[], options: { readonly limit: string }): Promise<void> {

@@ -1,12 +1,13 @@
 import { asEntry, branchTo, entriesOf } from "../../app/entries.ts";
 import { readEvents } from "../../app/events.ts";
 import { Failure } from "../../app/failure.ts";
+import { asksForThread } from "../../app/resolve.ts";
 import { explain } from "../../app/why.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context, Sought } from "../context.ts";
-import { printable } from "../render/format.ts";
 import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";
+import { printable } from "../render/printable.ts";
 
 export interface ShowOptions {
   readonly head?: boolean;
@@ -19,31 +20,41 @@ export async function show(context: Context, uri: string, options: ShowOptions):
     if (!(error instanceof Failure) || error.code !== "not_found" || !(await showEntry(context, uri, options))) throw error;
     return null;
   });
-  if (found !== null) await showAgent(context, found, options);
+  if (found !== null) await showAgent(context, found, asksForThread(uri) ? "thread" : "subagent", options);
 }
 
-async function showAgent(context: Context, { library, forest, agents }: Sought<readonly [string]>, options: ShowOptions): Promise<void> {
+async function showAgent(
+  context: Context,
+  { library, forest, agents }: Sought<readonly [string]>,
+  as: "thread" | "subagent",
+  options: ShowOptions,
+): Promise<void> {
   const [agent] = agents;
   const { out } = context.terminal;
   if (options.head === true) {
     // A head holds no costs, so that no price has to be looked up.
     const tree = treeOf(forest, agent.key, () => null);
-    const head = headOf(tree, { subagents: true, entries: await entriesOf(library, agent) });
-    return out(context.json ? JSON.stringify(head, null, 2) : printable(await frontmatter(head)));
+    const head = headOf(tree, { as, subagents: true, entries: as === "thread" ? await entriesOf(library, agent) : null });
+    return out(context.json ? JSON.stringify(head, null, 2) : printable(frontmatter(head)));
   }
   const tree = context.treeOf(forest, agent.key);
   const events = await readEvents(library, forest, [agent.key]);
   if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
   const full = options.full === true;
-  const body = tree.agentId === null ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
-  out(printable(`${await frontmatter(headOf(tree, { subagents: false, entries: null }))}\n\n${body}`));
+  const body = as === "thread" ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
+  out(printable(`${frontmatter(headOf(tree, { as, subagents: false, entries: null }))}\n\n${body}`));
 }
 
 /** False where the words name no entry either. */
 async function showEntry(context: Context, uri: string, options: ShowOptions): Promise<boolean> {
   const named = asEntry(uri);
   if (named === null) return false;
-  const { library, forest, agents } = await context.find(named.thread);
+  const found = await context.find(named.thread).catch((error: unknown) => {
+    if (error instanceof Failure && error.code === "not_found") return null;
+    throw error;
+  });
+  if (found === null) return false;
+  const { library, forest, agents } = found;
   const [thread] = agents;
   const entries = (await entriesOf(library, thread)) ?? [];
   const entry = entries.find(({ id }) => id === named.entry);
@@ -53,7 +64,7 @@ async function showEntry(context: Context, uri: string, options: ShowOptions): P
     entry,
   );
   const { out } = context.terminal;
-  if (options.head === true) out(context.json ? JSON.stringify(head, null, 2) : printable(await frontmatter(head)));
+  if (options.head === true) out(context.json ? JSON.stringify(head, null, 2) : printable(frontmatter(head)));
   else {
     const branch = branchTo(entries, entry);
     const places = new Set(branch.map(({ path, line }) => `${path}:${line}`));
@@ -61,7 +72,7 @@ async function showEntry(context: Context, uri: string, options: ShowOptions): P
       ({ ref }) => ref !== null && "line" in ref && places.has(`${ref.path}:${ref.line}`),
     );
     if (context.json) out(JSON.stringify({ ...head, events }, null, 2));
-    else out(printable(`${await frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`));
+    else out(printable(`${frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`));
   }
   return true;
 }

@@ -1,9 +1,10 @@
 import { Failure } from "../../app/failure.ts";
 import { sinceOf } from "../../app/since.ts";
+import { count, duration, moneyKnown, percent, plural } from "../../core/format.ts";
 import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/stats.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
-import { count, duration, money, oneLine, plural } from "../render/format.ts";
+import { oneLine } from "../render/printable.ts";
 import { type Column, clip, table } from "../render/table.ts";
 import { wholeNumber } from "../whole-number.ts";
 
@@ -30,8 +31,7 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
   context.terminal.out([...tables, inShort(total, context.terminal)].join("\n\n"));
 }
 
-/** A sum with a price missing is at least what is known. */
-const costOf = ({ usage, knownCostUsd }: StatsPart) => (usage.costUsd === null && knownCostUsd > 0 ? `≥${money(knownCostUsd)}` : money(usage.costUsd));
+const costOf = ({ usage, knownCostUsd }: StatsPart) => moneyKnown(usage.costUsd, knownCostUsd);
 
 const BAR_CELLS = 12;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
@@ -97,8 +97,8 @@ function inShort(total: StatsLine, { width }: Context["terminal"]): string {
   const weight = weightIn([total]);
   const part = (some: StatsPart) => {
     const whole = weight(total);
-    const percent = whole === 0 ? 0 : (100 * weight({ ...total, ...some })) / whole;
-    return `${costOf(some)}, ${count(totalTokens(some.usage))} tokens (${percent > 0 && percent < 1 ? "<1" : Math.round(percent)} %)`;
+    const share = percent(whole === 0 ? 0 : weight({ ...total, ...some }) / whole);
+    return `${costOf(some)}, ${count(totalTokens(some.usage))} tokens (${share})`;
   };
   const lines = [
     `delegated to ${plural(total.delegated.agents, "agent")}: ${part(total.delegated)}`,

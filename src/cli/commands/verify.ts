@@ -1,8 +1,9 @@
 import { Failure } from "../../app/failure.ts";
 import { listPrice } from "../../app/prices.ts";
+import { count, exact, plural, UNKNOWN } from "../../core/format.ts";
 import { type Difference, KIND_WORDS, type Sum, type Verification, verifyAll, verifyThreadOf } from "../../core/verify.ts";
 import type { Context } from "../context.ts";
-import { count, oneLine, plural } from "../render/format.ts";
+import { oneLine } from "../render/printable.ts";
 import { type Column, table } from "../render/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { nothingFound } from "./ls.ts";
@@ -51,7 +52,7 @@ async function oneThread(context: Context, uri: string): Promise<readonly Verifi
 }
 
 const COLUMNS: readonly Column[] = [{ title: "" }, { title: "THREAD" }, { title: "STATED", align: "right" }, { title: "COUNTED", align: "right" }];
-const VERDICT_WORDS = { agrees: "ok", explained: "ok", differs: "differs", nothing: "–" } as const;
+const VERDICT_WORDS = { agrees: "ok", explained: "ok", differs: "differs", nothing: UNKNOWN } as const;
 
 /** A line for each thread, and below it what there is to say. */
 function render(found: readonly Verification[], { width, colors }: Pick<Terminal, "width" | "colors">): string {
@@ -77,7 +78,7 @@ function render(found: readonly Verification[], { width, colors }: Pick<Terminal
 
 function differenceWords({ model, kind, stated, counted }: Difference): string {
   const by = stated - counted;
-  return `${by > 0 ? "+" : ""}${by} ${KIND_WORDS[kind]} on ${model}: the product states ${stated}, counted were ${counted}`;
+  return `${by > 0 ? "+" : ""}${exact(by)} ${KIND_WORDS[kind]} on ${model}: the product states ${exact(stated)}, counted were ${exact(counted)}`;
 }
 
 const tokensIn = (sum: Sum) => (sum.inputTokens ?? 0) + (sum.outputTokens ?? 0) + (sum.cacheReadTokens ?? 0) + (sum.cacheWriteTokens ?? 0);

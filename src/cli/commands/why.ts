@@ -1,6 +1,7 @@
 import { explain } from "../../app/why.ts";
+import { percent } from "../../core/format.ts";
 import type { Context } from "../context.ts";
-import { oneLine } from "../render/format.ts";
+import { oneLine } from "../render/printable.ts";
 
 export async function why(context: Context, uri: string): Promise<void> {
   const { forest, agents } = await context.find(uri);
@@ -19,7 +20,7 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
     for (const e of found.parentEvidence) {
       const mark = e.decided ? colors.green("→ decided  ") : colors.dim("  also     ");
       const other = e.parent === found.parent ? "" : `  (says ${e.parent})`;
-      lines.push(`${mark}${e.rule} · ${e.source} · confidence ${e.confidence}${other}`, `             ${oneLine(e.says)}`);
+      lines.push(`${mark}${e.rule} · ${e.source} · confidence ${percent(e.confidence)}${other}`, `             ${oneLine(e.says)}`);
       if (e.from !== null) lines.push(colors.dim(`             ${oneLine(e.from)}`));
     }
   }

@@ -1,21 +1,36 @@
 import type { ThreadEntry } from "../../app/entries.ts";
 import type { AgentRecord, AgentTree } from "../../core/agent.ts";
 import { walk } from "./tree.ts";
+import { type YamlValue, yamlOf } from "./yaml.ts";
+
+export type Head = Readonly<Record<string, YamlValue>>;
 
 /** The head of a thread or an agent, as other tools read it. Keys and their order are part of the contract. */
-export function headOf(tree: AgentTree, options: { readonly subagents: boolean; readonly entries: readonly ThreadEntry[] | null }): Record<string, unknown> {
+export function headOf(tree: AgentTree, { as, subagents, entries }: HeadOptions): Head {
   const common = commonOf(tree);
-  if (tree.agentId !== null)
-    return { ...common, mode: "subagent", agent_id: tree.agentId, parent: tree.parent, status: tree.status, status_source: tree.statusSource };
-  const below = [...walk(tree)].slice(1);
-  const entries = options.entries === null ? {} : { entries: options.entries.map(entryOf) };
-  return { ...common, mode: "thread", ...entries, ...(options.subagents ? { subagents: below.map(subagent) } : {}) };
+  const status = { status: tree.status, status_source: tree.statusSource };
+  if (as === "subagent") return { ...common, mode: as, agent_id: tree.agentId, parent: tree.parent, ...status };
+  return {
+    ...common,
+    // A child thread that is read as a thread of its own has an id of its own, too.
+    session_id: tree.agentId ?? tree.sessionId,
+    mode: as,
+    ...status,
+    ...(entries === null ? {} : { entries: entries.map(entryOf) }),
+    ...(subagents ? { subagents: [...walk(tree)].slice(1).map(subagent) } : {}),
+  };
+}
+
+interface HeadOptions {
+  readonly as: "thread" | "subagent";
+  readonly subagents: boolean;
+  readonly entries: readonly ThreadEntry[] | null;
 }
 
 const commonOf = (tree: AgentTree) => ({ uri: tree.uri, thread_source: sourceOf(tree), provider: tree.provider, session_id: tree.sessionId });
 
 /** The head of one entry of a thread. */
-export const entryHead = (tree: AgentTree, entry: ThreadEntry): Record<string, unknown> => ({ ...commonOf(tree), mode: "entry", ...entryOf(entry) });
+export const entryHead = (tree: AgentTree, entry: ThreadEntry): Head => ({ ...commonOf(tree), mode: "entry", ...entryOf(entry) });
 
 const entryOf = ({ id, uri, type, parent, at, preview, isLeaf }: ThreadEntry) => ({
   entry_id: id,
@@ -40,8 +55,4 @@ const subagent = (agent: AgentRecord) => ({
 
 const sourceOf = (agent: AgentRecord) => agent.records[0]?.path ?? null;
 
-export async function frontmatter(head: Record<string, unknown>): Promise<string> {
-  // Loaded on demand: no other output is YAML.
-  const { stringify } = await import("yaml");
-  return `---\n${stringify(head, { lineWidth: 0 })}---`;
-}
+export const frontmatter = (head: Head): string => `---\n${yamlOf(head)}---`;

@@ -1,8 +1,9 @@
 import type { explain } from "../../app/why.ts";
 import type { AgentTree } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
+import { count, duration, money } from "../../core/format.ts";
 import { reportedOnly, totalTokens } from "../../core/usage.ts";
-import { count, duration, money, oneLine, printable } from "./format.ts";
+import { oneLine, printable } from "./printable.ts";
 import { clip } from "./table.ts";
 
 const EXCERPT = 10;

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { printable } from "./format.ts";
+import { printable } from "./printable.ts";
 
 export interface Column {
   readonly title: string;

@@ -1,8 +1,9 @@
 import type { AgentTree } from "../../core/agent.ts";
 import { type CriticalPart, type Life, sharesOf } from "../../core/critical-path.ts";
+import { duration, percent, plural } from "../../core/format.ts";
 import type { Span, SpanKind } from "../../core/span.ts";
 import type { Terminal } from "../terminal.ts";
-import { duration, oneLine, plural } from "./format.ts";
+import { oneLine } from "./printable.ts";
 import { cells, clip } from "./table.ts";
 import { labelOf, type Row, rowsOf } from "./tree.ts";
 
@@ -20,8 +21,8 @@ type Glyph = keyof typeof GLYPHS;
 /** Where nobody says how wide it may be. */
 const WIDTH = 100;
 const NAME = { least: 16, most: 36 } as const;
-/** `  100%  12m34s`; narrow terminals have no room for it. */
-const NUMBERS = 14;
+/** `  100 %  12 m 34 s`; narrow terminals have no room for it. */
+const NUMBERS = 18;
 const NARROW = 56;
 
 /** The waterfall for a terminal: a row an agent, a column a moment. */
@@ -30,7 +31,7 @@ export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pi
   const width = terminal.width ?? WIDTH;
   const rows = [...rowsOf(tree, all)];
   const extent = extentOf(rows, timeline);
-  const title = clip(`${tree.uri}  ${labelOf(tree, 100)}`, width);
+  const title = clip(tree.uri, width);
   if (extent === null) return [colors.bold(title), "", "no record of it carries a time"].join("\n");
   const name = Math.max(NAME.least, Math.min(NAME.most, Math.floor(width * 0.34), ...[Math.max(...rows.map((row) => cells(nameIn(row))))]));
   const hasNumbers = width >= NARROW;
@@ -41,7 +42,7 @@ export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pi
   return [
     colors.bold(title),
     "",
-    colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? "  PATH    TIME" : ""}`.trimEnd()),
+    colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? `  ${"PATH".padStart(6)} ${"TIME".padStart(9)}` : ""}`.trimEnd()),
     ...lines,
     "",
     ...words(tree, shares, whole, width),
@@ -65,18 +66,17 @@ function extentOf(rows: readonly Row[], { livesAs }: Timeline): { readonly from:
   return { from, to: lives.reduce((most, life) => Math.max(most, life.to), from + 1) };
 }
 
-const nameIn = (row: Row) =>
-  row.is === "folded" ? `${row.branch}… ${plural(row.agents.length, "more agent")}` : row.branch + (row.agent.parent === null ? "main" : labelOf(row.agent));
+const nameIn = (row: Row) => (row.is === "folded" ? `${row.branch}… ${plural(row.agents.length, "more agent")}` : row.branch + labelOf(row.agent));
 
 function rowLine(row: Row, chart: Chart, { livesAs }: Timeline, shares: ReadonlyMap<string, number>, whole: number, colors: Colors): string {
   const label = clip(nameIn(row), chart.name);
   const agents = row.is === "folded" ? row.agents : [row.agent];
   const lives = agents.flatMap(({ uri }) => livesAs(uri) ?? []);
   const onPath = agents.reduce((sum, { uri }) => sum + (shares.get(uri) ?? 0), 0);
-  const share = whole === 0 || onPath === 0 ? "" : `${Math.max(1, Math.round((100 * onPath) / whole))}%`;
+  const share = whole === 0 || onPath === 0 ? "" : percent(onPath / whole);
   const time = row.is === "folded" ? "" : duration(row.agent.durationMs);
   const text = `${label}${" ".repeat(chart.name - cells(label))}  `;
-  return `${onPath > 0 ? colors.bold(text) : text}${paint(barOf(lives, chart), colors)}${chart.hasNumbers ? `  ${share.padStart(4)} ${time.padStart(7)}` : ""}`.trimEnd();
+  return `${onPath > 0 ? colors.bold(text) : text}${paint(barOf(lives, chart), colors)}${chart.hasNumbers ? `  ${share.padStart(6)} ${time.padStart(9)}` : ""}`.trimEnd();
 }
 
 /** What fills most of each column; the lives of several agents lie over each other. */
@@ -153,7 +153,7 @@ function words(tree: AgentTree, shares: ReadonlyMap<string, number>, whole: numb
   const longest = [...shares].toSorted(([, a], [, b]) => b - a).slice(0, NAMED);
   const named = longest.map(([uri, ms]) => {
     const agent = agents.get(uri);
-    const name = agent === undefined ? uri : agent.parent === null ? "main" : labelOf(agent, 30);
+    const name = agent === undefined ? uri : labelOf(agent, 30);
     return `${oneLine(name)} ${duration(ms)}`;
   });
   return [clip(`critical path: ${named.join(", ")}${shares.size > NAMED ? ` and ${shares.size - NAMED} more` : ""}`, width), ""];

@@ -1,7 +1,9 @@
 import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
+import { displayName } from "../../core/display-name.ts";
+import { count, duration, money, plural, STATUS_MARKS, UNKNOWN } from "../../core/format.ts";
 import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
 import type { Terminal } from "../terminal.ts";
-import { count, duration, money, oneLine, plural } from "./format.ts";
+import { oneLine } from "./printable.ts";
 import { type Cell, type Column, clip, table } from "./table.ts";
 
 type Colors = Terminal["colors"];
@@ -20,7 +22,7 @@ export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "
   const toWidth = (line: string) => (width === null ? line : clip(line, width));
   const folded = rows.some((row) => row.is === "folded");
   return [
-    colors.bold(toWidth(`${tree.uri}  ${labelOf(tree, 100)}`)),
+    colors.bold(toWidth(tree.uri)),
     toWidth(summaryOf(tree)),
     "",
     ...lines,
@@ -90,12 +92,12 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
   const own = agent.usage.own;
   const reported = reportedOnly(agent.usage);
   return [
-    { text: branch + (agent.parent === null ? "main" : labelOf(agent)) },
+    { text: branch + labelOf(agent) },
     { text: ids.get(agent.uri) ?? "", paint: colors.dim },
     { text: agent.type ?? "", paint: colors.dim },
     statusCell(agent.status, colors),
     { text: modelName(agent), paint: colors.dim },
-    ...(reported === null ? usageCells(own) : [{ text: "?" }, { text: `${count(reported)}*` }, { text: "?" }]),
+    ...(reported === null ? usageCells(own) : [{ text: UNKNOWN }, { text: `${count(reported)}*` }, { text: UNKNOWN }]),
     { text: duration(agent.durationMs) },
     ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
   ];
@@ -116,8 +118,6 @@ function shortIds(tree: AgentTree): Map<string, string> {
 
 const usageCells = (usage: Usage): Cell[] => [{ text: String(usage.calls) }, { text: count(totalTokens(usage)) }, { text: money(usage.costUsd) }];
 
-export const SYMBOLS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
-
 export function paintStatus(status: Status, colors: Colors): (text: string) => string {
   const paints = {
     pendingInit: colors.cyan,
@@ -130,14 +130,10 @@ export function paintStatus(status: Status, colors: Colors): (text: string) => s
   return paints[status];
 }
 
-export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${SYMBOLS[status]} ${status}`, paint: paintStatus(status, colors) });
+export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${STATUS_MARKS[status]} ${status}`, paint: paintStatus(status, colors) });
 
-/** What an agent is about, in one line. */
-export function labelOf(agent: AgentRecord, cells = 60): string {
-  const asked = agent.name !== null && agent.prompt !== null ? `${agent.name}: ${agent.prompt}` : (agent.name ?? agent.prompt);
-  const words = agent.title ?? agent.description ?? asked;
-  return words === null ? "(no prompt known)" : clip(oneLine(words), cells);
-}
+/** What an agent is called, in so many cells. */
+export const labelOf = (agent: AgentRecord, cells = 60) => clip(oneLine(displayName(agent)), cells);
 
 export function modelName(agent: AgentRecord): string {
   const [first, ...more] = agent.model;
@@ -146,7 +142,7 @@ export function modelName(agent: AgentRecord): string {
   return more.length === 0 ? short : `${short} +${more.length}`;
 }
 
-/** `completed · 6 agents (5 completed, 1 errored) · 12 calls · 40.1k tokens · $0.09 · 1m20s` */
+/** `completed · 6 agents (5 completed, 1 errored) · 12 calls · 40.1k tokens · $0.09 · 1 m 20 s` */
 function summaryOf(tree: AgentTree): string {
   const { counts, usage } = tree;
   const by = Object.entries(counts.byStatus).map(([status, n]) => `${n} ${status}`);
@@ -168,9 +164,9 @@ const MAX_NOTES = 10;
 /** Below the table: why agents did not complete, what running ones do, and what is not known. The same words are said once. */
 function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colors): Generator<string> {
   const found = [...walk(tree)].flatMap((agent) => {
-    const name = agent.parent === null ? "main" : labelOf(agent);
+    const name = labelOf(agent);
     const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
-    const status = words === null ? [] : [{ name, mark: SYMBOLS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
+    const status = words === null ? [] : [{ name, mark: STATUS_MARKS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
     const reported =
       reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", words: "tokens as the product reported them, in no sum", paint: colors.dim }];
     return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];

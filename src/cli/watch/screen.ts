@@ -1,8 +1,9 @@
 import type { AgentTree } from "../../core/agent.ts";
+import { count, duration, money, plural, STATUS_MARKS } from "../../core/format.ts";
 import { totalTokens } from "../../core/usage.ts";
-import { count, duration, money, oneLine, plural, printable } from "../render/format.ts";
+import { oneLine, printable } from "../render/printable.ts";
 import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
-import { labelOf, modelName, paintStatus, SYMBOLS, statusCell, walk } from "../render/tree.ts";
+import { labelOf, modelName, paintStatus, statusCell, walk } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { WatchRow } from "./rows.ts";
 import { HELP, type View } from "./view.ts";
@@ -77,7 +78,7 @@ function cellsOf({ agent, branch, hidden }: WatchRow, { columns }: Size, colors:
   const more = hidden === 0 ? "" : ` (+${hidden})`;
   const usage = agent.parent === null || hidden > 0 ? agent.usage.subtree : agent.usage.own;
   return [
-    { text: `${branch}${SYMBOLS[agent.status]} ${labelOf(agent, 48)}${more}`, ...(agent.status === "completed" ? { paint: colors.dim } : {}) },
+    { text: `${branch}${STATUS_MARKS[agent.status]} ${labelOf(agent, 48)}${more}`, ...(agent.status === "completed" ? { paint: colors.dim } : {}) },
     { text: nowOf(agent, columns < WIDE ? NOW_NARROW : NOW_WIDE), paint: paintStatus(agent.status, colors) },
     statusCell(agent.status, colors),
     { text: agent.type ?? "", paint: colors.dim },

@@ -81,12 +81,12 @@ describe("the live tree", () => {
       "3 running · 7 agents · 800 tokens · $8.00 · running first",
       "",
       "AGENT         NOW        STATUS       TYPE    MODEL   TIME  TOKENS   COST  CALLS",
-      "● busy        runs Bash  ● running    worker  m-1    1m00s     400  $4.00      1",
-      "├─ ● atwork   runs Bash  ● running    worker  m-1    1m00s     600  $6.00      1",
-      "│  └─ ● deep  runs Bash  ● running    worker  m-1    1m00s     400  $4.00      1",
-      "├─ ✖ failed   because    ✖ errored    worker  m-1     5.0s     600  $6.00      1",
-      "└─ ✔ over                ✔ completed  worker  m-1     5.0s     400  $4.00      1",
-      "✔ done (+1)              ✔ completed  worker  m-1     5.0s     400  $4.00      1",
+      "● busy        runs Bash  ● running    worker  m-1      1 m     400  $4.00      1",
+      "├─ ● atwork   runs Bash  ● running    worker  m-1      1 m     600  $6.00      1",
+      "│  └─ ● deep  runs Bash  ● running    worker  m-1      1 m     400  $4.00      1",
+      "├─ ✖ failed   because    ✖ errored    worker  m-1    5.0 s     600  $6.00      1",
+      "└─ ✔ over                ✔ completed  worker  m-1    5.0 s     400  $4.00      1",
+      "✔ done (+1)              ✔ completed  worker  m-1    5.0 s     400  $4.00      1",
       "",
     ]);
   });

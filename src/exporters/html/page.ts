@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { displayName } from "../../core/display-name.ts";
+import { count, duration, money } from "../../core/format.ts";
 import type { Story } from "../../core/story.ts";
+import { totalTokens } from "../../core/usage.ts";
 import { tracesOf } from "../trace/spans.ts";
-import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
 import { escaped } from "./escape.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
@@ -19,7 +21,7 @@ export function htmlPage(story: Story): string {
   const spans = tracesOf(story).flatMap((trace) => trace.spans);
   const anchor = anchors(story);
   const fact = (name: string, value: string) => `<li>${name} <b>${escaped(value)}</b></li>`;
-  const title = labelOf(record);
+  const title = displayName(record);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -40,9 +42,9 @@ ${[
   fact("status", record.status),
   fact("agents", String(record.counts.descendants + 1)),
   fact("calls", String(subtree.calls)),
-  fact("tokens", tokenWords(subtree)),
-  fact("cost", costWords(subtree)),
-  fact("time", durationWords(record.durationMs)),
+  fact("tokens", count(totalTokens(subtree))),
+  fact("cost", money(subtree.costUsd)),
+  fact("time", duration(record.durationMs)),
   fact("started", record.startedAt ?? "unknown"),
   fact("product", [product, record.productVersion ?? ""].join(" ").trim()),
 ].join("\n")}

@@ -1,8 +1,10 @@
+import { displayName } from "../../core/display-name.ts";
+import { clock, count, money } from "../../core/format.ts";
 import { jsonText } from "../../core/json.ts";
 import { everyone, type Step, type Story } from "../../core/story.ts";
-import { costWords, labelOf, tokenWords } from "../words.ts";
+import { totalTokens } from "../../core/usage.ts";
 import { escaped } from "./escape.ts";
-import type { Anchor } from "./tree.ts";
+import { type Anchor, typeHtml } from "./tree.ts";
 
 /** Longer texts are folded to their beginning. */
 const LONG = 1_500;
@@ -15,7 +17,7 @@ export function transcriptsHtml(story: Story, anchor: Anchor): string {
 function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
   const { record, steps } = story;
   const { own } = record.usage;
-  const used = `${own.calls} calls, ${tokenWords(own)} tokens, ${costWords(own)}`;
+  const used = `${own.calls} calls, ${count(totalTokens(own))} tokens, ${money(own.costUsd)}`;
   const about = [record.model.join(", "), used, record.uri].filter((words) => words !== "").map((words) => `<span>${escaped(words)}</span>`);
   const results = new Map(
     steps.flatMap((step) => (step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [])),
@@ -24,7 +26,7 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
   const warnings = record.warnings.map((warning) => `<p class="dim">${escaped(warning)}</p>`).join("");
   return [
     `<details class="agent" id="${anchor(story)}"${isOpen ? " open" : ""}>`,
-    `<summary><b>${escaped(labelOf(record))}</b> <span class="status ${record.status}">${record.status}</span></summary>`,
+    `<summary><b>${escaped(displayName(record))}</b>${typeHtml(record)} <span class="status ${record.status}">${record.status}</span></summary>`,
     `<div id="${anchor(story)}-log"><p class="facts">${about.join("")}</p>`,
     `<p class="dim">${escaped(record.statusReason)}</p>${warnings}`,
     said === "" ? '<p class="none">No record of its own is known.</p>' : said,
@@ -34,7 +36,7 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
 
 function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
   const { kind, text, tool, at } = event;
-  const when = at === null ? "" : ` · ${at.slice(11, 19)}`;
+  const when = at === null ? "" : ` · ${clock(at, "UTC")} UTC`;
   const entry = (name: string, by: string, body: string) => `<div class="step ${name}"><div class="by">${escaped(by)}${when}</div>${body}</div>`;
   switch (kind) {
     case "user":

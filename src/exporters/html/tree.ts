@@ -1,6 +1,8 @@
+import { displayName } from "../../core/display-name.ts";
+import { count, duration, money } from "../../core/format.ts";
 import { everyone, type Story } from "../../core/story.ts";
+import { totalTokens } from "../../core/usage.ts";
 import type { Span } from "../trace/span.ts";
-import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
 import { escaped } from "./escape.ts";
 
 /** Names an agent within the page. */
@@ -21,13 +23,13 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
     const { record } = one;
     const hasBelow = one.children.length > 0;
     const mark = hasBelow ? '<span class="fold"></span>' : '<span class="leaf"></span>';
-    const who = `<span class="who d${Math.min(depth, DEEPEST)}">${mark}<a href="#${anchor(one)}-log">${escaped(labelOf(record))}</a></span>`;
+    const who = `<span class="who d${Math.min(depth, DEEPEST)}">${mark}<a href="#${anchor(one)}-log">${escaped(displayName(record))}</a>${typeHtml(record)}</span>`;
     const cells = [
       who,
       `<span class="status ${record.status}" title="${escaped(record.statusReason)}">${record.status}</span>`,
-      `<span class="n">${tokenWords(record.usage.subtree)}</span>`,
-      `<span class="n">${costWords(record.usage.subtree)}</span>`,
-      `<span class="n">${durationWords(record.durationMs)}</span>`,
+      `<span class="n">${count(totalTokens(record.usage.subtree))}</span>`,
+      `<span class="n">${money(record.usage.subtree.costUsd)}</span>`,
+      `<span class="n">${duration(record.durationMs)}</span>`,
       bar(one, byAgent.get(record.uri) ?? [], range),
     ].join("");
     const row = (tag: string) => `<${tag} class="row" data-agent="${anchor(one)}">${cells}</${tag}>`;
@@ -37,6 +39,10 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
     '<div class="row head"><span>agent</span><span>status</span><span class="n">tokens</span><span class="n">cost</span><span class="n">time</span><span>when</span></div>';
   return `<div class="tree">${head}${draw(story, 0)}</div>`;
 }
+
+/** Not where the name is the type. */
+export const typeHtml = (record: Story["record"]) =>
+  record.type === null || record.type === displayName(record) ? "" : ` <span class="dim">${escaped(record.type)}</span>`;
 
 interface Range {
   readonly from: number;
@@ -51,13 +57,14 @@ function rangeOf(spans: readonly Span[]): Range {
 
 function bar({ record }: Story, spans: readonly Span[], { from, length }: Range): string {
   const rect = (name: string, start: number, end: number, y: number, height: number) =>
-    `<rect class="${name}" x="${percent((start - from) / length)}" width="${percent(Math.max(0.002, (end - start) / length))}" y="${y}" height="${height}"/>`;
+    `<rect class="${name}" x="${across((start - from) / length)}" width="${across(Math.max(0.002, (end - start) / length))}" y="${y}" height="${height}"/>`;
   const until = ({ start, end, ownEnd }: Span) => ownEnd ?? end ?? start;
   const lives = spans.filter(({ kind }) => kind === "agent" || kind === "turn").map((span) => rect(`life ${record.status}`, span.start, until(span), 2, 10));
   const work = spans.flatMap((span) =>
     span.kind === "call" || span.kind === "tool" ? [rect(span.kind, span.start, until(span), span.kind === "call" ? 3 : 7, 4)] : [],
   );
-  return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${durationWords(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
+  return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${duration(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
 }
 
-const percent = (part: number) => `${(part * 100).toFixed(2)}%`;
+/** Of a drawing: a hundredth of a percent is less than a pixel. */
+const across = (part: number) => `${Math.round(part * 10_000) / 100}%`;

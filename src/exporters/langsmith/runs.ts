@@ -1,3 +1,4 @@
+import { displayName, typeName } from "../../core/display-name.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
@@ -95,7 +96,7 @@ function nameOf({ kind, story, call, tool, parent }: Span): string {
     case "turn":
       return `${product} Turn`;
     case "agent":
-      return `${record.type ?? record.name ?? record.kind} Subagent`;
+      return `${typeName(record)} Subagent`;
     case "call":
       return `${parent?.kind === "agent" ? "Agent" : capitalised(record.provider)}: ${call?.model || "unknown model"}`;
     case "message":
@@ -143,6 +144,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
       ? {
           ls_subagent_id: record.agentId,
           ls_subagent_type: record.type,
+          subagent_name: displayName(record),
           subagent_description: record.description,
           parent_agent: record.parent,
           spawn_depth: record.depth,

@@ -1,20 +1,22 @@
+import { displayName } from "../../core/display-name.ts";
+import { clock, count, duration, money } from "../../core/format.ts";
 import { jsonText } from "../../core/json.ts";
 import type { Step, Story } from "../../core/story.ts";
-import { costWords, durationWords, labelOf, tokenWords } from "../words.ts";
+import { totalTokens } from "../../core/usage.ts";
 
 const DEEPEST_HEADING = 6;
 
 /** A whole subtree as one document: who there is, then what each of them did. Texts are quoted, so that nothing in them draws, loads or ends anything. */
 export function markdownDocument(story: Story): string {
-  const lines = [`# ${plain(labelOf(story.record))}`, "", ...list(story, 0), "", ...sections(story, 2)];
+  const lines = [`# ${plain(displayName(story.record))}`, "", ...list(story, 0), "", ...sections(story, 2)];
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
 function list(story: Story, depth: number): string[] {
   const { record } = story;
   const { subtree } = record.usage;
-  const facts = [`\`${record.status}\``, durationWords(record.durationMs), `${tokenWords(subtree)} tokens`, costWords(subtree)].join(", ");
-  return [`${"  ".repeat(depth)}- ${plain(labelOf(record))} (${facts})`, ...story.children.flatMap((child) => list(child, depth + 1))];
+  const facts = [`\`${record.status}\``, duration(record.durationMs), `${count(totalTokens(subtree))} tokens`, money(subtree.costUsd)].join(", ");
+  return [`${"  ".repeat(depth)}- ${plain(displayName(record))} (${facts})`, ...story.children.flatMap((child) => list(child, depth + 1))];
 }
 
 function sections(story: Story, level: number): string[] {
@@ -22,7 +24,7 @@ function sections(story: Story, level: number): string[] {
   const heading = "#".repeat(Math.min(level, DEEPEST_HEADING));
   const said = steps.flatMap(entryOf);
   return [
-    `${heading} ${plain(labelOf(record))}`,
+    `${heading} ${plain(displayName(record))}`,
     "",
     ...facts(story),
     "",
@@ -34,13 +36,14 @@ function sections(story: Story, level: number): string[] {
 function facts({ record }: Story): string[] {
   const { own, subtree } = record.usage;
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
-  const usage = (of: typeof own) => `${of.calls} calls, ${tokenWords(of)} tokens, ${costWords(of)}`;
+  const usage = (of: typeof own) => `${of.calls} calls, ${count(totalTokens(of))} tokens, ${money(of.costUsd)}`;
   return [
     ...line("URI", `\`${plain(record.uri)}\``),
     ...line("Parent", record.parent === null ? null : `\`${plain(record.parent)}\``),
     ...line("Status", `\`${record.status}\`${record.statusReason === "" ? "" : `: ${plain(record.statusReason)}`}`),
+    ...line("Type", record.type === null ? null : plain(record.type)),
     ...line("Model", plain(record.model.join(", "))),
-    ...line("Time", record.startedAt === null ? null : `${record.startedAt}, ${durationWords(record.durationMs)}`),
+    ...line("Time", record.startedAt === null ? null : `${record.startedAt}, ${duration(record.durationMs)}`),
     ...line("Usage", usage(own)),
     ...line("With everybody below", record.counts.descendants === 0 ? null : usage(subtree)),
     ...record.warnings.flatMap((warning) => line("Warning", plain(warning))),
@@ -48,7 +51,7 @@ function facts({ record }: Story): string[] {
 }
 
 function entryOf({ event: { kind, text, tool, at } }: Step): string[] {
-  const when = at === null ? "" : ` · ${at.slice(11, 19)}`;
+  const when = at === null ? "" : ` · ${clock(at, "UTC")} UTC`;
   switch (kind) {
     case "user":
     case "assistant":

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { displayName, typeName } from "../../core/display-name.ts";
 import { jsonText } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
@@ -51,7 +52,7 @@ export function otlpSpans(traces: readonly Trace[]): OtlpSpan[] {
   );
 }
 
-const agentName = ({ story: { record, tracedAs } }: Span) => (record.parent === null ? tracedAs : (record.type ?? record.name ?? record.kind));
+const agentName = ({ story: { record, tracedAs } }: Span) => (record.parent === null ? tracedAs : typeName(record));
 
 function nameOf(span: Span): string {
   switch (span.kind) {
@@ -113,9 +114,10 @@ function agentAttributes({ story: { record }, parent }: Span): Record<string, At
     "gen_ai.agent.description": record.description,
     "gen_ai.agent.version": record.productVersion,
     "gen_ai.request.model": record.model[0],
-    "agent.name": record.type ?? record.name ?? record.kind,
+    "agent.name": typeName(record),
     "graph.node.id": record.uri,
     "graph.node.parent_id": record.parent,
+    "retinue.agent.name": displayName(record),
     "retinue.agent.parent": record.parent,
     "retinue.agent.depth": record.depth,
     "retinue.agent.background": record.background,

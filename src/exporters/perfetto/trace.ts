@@ -1,8 +1,8 @@
+import { displayName } from "../../core/display-name.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { everyone, type Story } from "../../core/story.ts";
 import type { Span } from "../trace/span.ts";
 import { tracesOf } from "../trace/spans.ts";
-import { labelOf } from "../words.ts";
 import { Lanes } from "./lanes.ts";
 
 /** Trace events as Chrome and Perfetto read them: a track an agent, arrows for spawn and return, counters. Times are microseconds. */
@@ -54,7 +54,7 @@ const endOf = ({ kind, ownEnd, end }: Span, last: number) => (kind === "tool" ? 
 
 function nameOf({ kind, call, tool, story, turn }: Span): string {
   if (kind === "turn") return `turn ${turn}`;
-  if (kind === "agent") return labelOf(story.record);
+  if (kind === "agent") return displayName(story.record);
   return call?.model || tool?.name || kind;
 }
 
@@ -83,7 +83,7 @@ function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonOb
 }
 
 function named({ record }: Story, order: number, lanes: Lanes): JsonObject[] {
-  const label = labelOf(record);
+  const label = displayName(record);
   return [
     ...(order === 0 ? [{ ph: "M", pid: PID, name: "process_name", args: { name: record.uri } }] : []),
     ...lanes.of(record.uri).flatMap((tid, i) => [

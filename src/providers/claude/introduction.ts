@@ -1,9 +1,10 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import { asWords } from "../../core/json.ts";
+import type { AgentDescribed } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
-import { readUserText } from "./prompt.ts";
+import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, type Row, textOf } from "./rows.ts";
 import { standAfter } from "./stand.ts";
 
@@ -76,8 +77,13 @@ export class Introduction {
 
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     if (!this.#placed.has(speaker)) {
-      this.#placed.add(speaker);
-      out.addOfFile({ type: "agent-described", agent: speaker, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } });
+      // Inline agents may speak before the thread itself does: it has the same file, and works in the same folder.
+      const thread = this.#of.agent === null && session !== null ? key.thread(session) : speaker;
+      if (!this.#placed.has(thread)) this.#placeFile(out, thread, session);
+      if (thread !== speaker) {
+        this.#placeFile(out, speaker, session);
+        if (this.#last === null) this.#surroundings(out, row, thread, session);
+      }
       this.#place(out, row, speaker, session);
       if (this.#of.agent !== null && INTERNAL_IDS.test(this.#of.agent))
         out.addOfFile({ type: "agent-described", agent: speaker, internal: { why: "its name says that it is the product's own work", unlessSpawned: false } });
@@ -94,6 +100,18 @@ export class Introduction {
     this.#introduceMate(out, row, speaker);
   }
 
+  /** An inline agent is nothing but its records: in a copy of the transcript they are copies too, and nothing is said of it there. */
+  #tell(out: FindingsOf, fact: AgentDescribed, session: string | null) {
+    if (this.#of.agent !== null || session === null) out.addOfFile(fact);
+    else if (fact.agent === key.thread(session)) out.part({ speaker: fact.agent }).addOfFile(fact);
+    else out.add(fact);
+  }
+
+  #placeFile(out: FindingsOf, agent: AgentKey, session: string | null) {
+    this.#placed.add(agent);
+    this.#tell(out, { type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } }, session);
+  }
+
   /** Where the agent works and on which version. Every record repeats it, so it is told when it changes. */
   #surroundings(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     const { cwd, gitBranch, version } = row.json;
@@ -101,15 +119,16 @@ export class Introduction {
     if (last !== null && last.speaker === speaker && last.cwd === cwd && last.gitBranch === gitBranch && last.version === version) return;
     this.#last = { speaker, cwd, gitBranch, version };
     const [folder, branch, productVersion] = [asWords(cwd), asWords(gitBranch), asWords(version)];
-    out.addOfFile({
+    const described: AgentDescribed = {
       type: "agent-described",
       agent: speaker,
       ...(folder === null ? {} : { cwd: folder }),
       ...(branch === null ? {} : { branch }),
       ...(productVersion === null ? {} : { productVersion }),
-    });
+    };
+    this.#tell(out, described, session);
     if (this.#file.isForeign !== true && productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
-      out.addOfFile({ type: "agent-described", agent: key.thread(session), marksProcess: true });
+      this.#tell(out, { type: "agent-described", agent: key.thread(session), marksProcess: true }, session);
   }
 
   /** Puts the agent into its thread, for want of anything better. */
@@ -161,8 +180,7 @@ export class Introduction {
         exclusive: true,
         says: "its first prompt equals the prompt of the call",
       });
-      if (prompt.text.trim() === "Warmup")
-        out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
+      if (isWarmUp(prompt)) out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
     } else if (row.type === "assistant") {
       // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
       if (standAfter(row)?.stands === "open")

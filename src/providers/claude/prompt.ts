@@ -30,6 +30,9 @@ export function readUserText(text: string): UserText {
   return { is: "prompt", text: unframe(text) };
 }
 
+/** The whole prompt of the agents that Claude Code starts on its own behalf to fill the prompt cache. */
+export const isWarmUp = (prompt: UserText) => prompt.is === "prompt" && prompt.text.trim() === "Warmup";
+
 /** Context that editors and the CLI put in front of what was typed. */
 const CONTEXT = /^\s*<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>[\s\S]*?<\/\1>/;
 

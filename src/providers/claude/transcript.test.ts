@@ -13,7 +13,6 @@ import {
   text,
   toolUse,
   treeFrom,
-  writer,
 } from "../../../test/claude-records.ts";
 import { claude } from "./index.ts";
 import * as key from "./keys.ts";
@@ -214,40 +213,6 @@ describe("a damaged file", () => {
   it("with a negative count has none", () => {
     const [record] = [mainWriter().assistant([text("Done.")], { usage: { input_tokens: -7, output_tokens: 5, cache_creation_input_tokens: -9 } })];
     expect(treeFrom({ [THREAD_FILE]: [record] }).usage.own).toMatchObject({ inputTokens: 0, outputTokens: 5, cacheWriteTokens: 0 });
-  });
-});
-
-describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
-  /** Two at once: their records are mixed, and only the chain of parents tells them apart. */
-  function inlineThread() {
-    const main = mainWriter();
-    const [first, second] = [writer("first", { isSidechain: true }), writer("second", { isSidechain: true })];
-    return [
-      main.user("Begin."),
-      main.assistant([agentCall(CALL, "Do the first."), agentCall(SECOND_CALL, "Do the second.")], { stop_reason: "tool_use" }),
-      // The clocks of the writers run alike: what answers must come after what was asked.
-      ...[second.user("Do the second."), first.user("Do the first."), first.assistant([text("First.")]), second.assistant([text("Second.")])].map(later),
-      main.result(CALL, "First.", { toolUseResult: { status: "completed" } }),
-      main.assistant([text("All done.")]),
-    ];
-  }
-  const later = (record: Readonly<Record<string, unknown>>) => ({ ...record, timestamp: new Date(Date.parse(String(record.timestamp)) + 5_000).toISOString() });
-
-  it("are told apart by their chains, and named by the calls that their prompts answer", () => {
-    const tree = treeFrom({ [THREAD_FILE]: inlineThread() });
-    expect(tree.children.map((c) => [c.agentId, c.prompt, c.result]).sort()).toEqual([
-      [CALL, "Do the first.", "First."],
-      [SECOND_CALL, "Do the second.", "Second."],
-    ]);
-    expect(tree.usage.own.calls).toBe(2);
-  });
-
-  it("are no agents before the thread's own records begin: that is a promoted transcript", () => {
-    const copy = writer("copy", { isSidechain: true });
-    const main = mainWriter();
-    const tree = treeFrom({ [THREAD_FILE]: [copy.user("Do it."), copy.assistant([text("Done.")]), main.user("Go on."), main.assistant([text("Went on.")])] });
-    expect(tree.children).toEqual([]);
-    expect(tree.usage.own.calls).toBe(2);
   });
 });
 

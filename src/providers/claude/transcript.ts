@@ -9,7 +9,7 @@ import { eventsOf } from "./events.ts";
 import { Introduction, type IntroductionMemory, type TranscriptOf } from "./introduction.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
-import { readUserText } from "./prompt.ts";
+import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, keysOf, type Row, readRow, textOf } from "./rows.ts";
 import { readNotifications } from "./spawns.ts";
 import { TITLE, totalStated } from "./totals.ts";
@@ -52,7 +52,7 @@ export class Transcript implements Parser {
   #refused: boolean;
   /** Number of the last line that was handed to us. */
   #read: number;
-  /** A thread's own records have begun; sidechain records before that are a promoted agent's own. */
+  /** A thread's own records have begun; sidechain records before that are a promoted agent's own, or a warm-up's. */
   #sawMain: boolean;
   /** Inline agents: each sidechain record to the first record of its chain. */
   readonly #chains: Map<string, string>;
@@ -185,9 +185,11 @@ export class Transcript implements Parser {
     if (agent !== null) return this.#session === null ? key.unassignedAgent(agent) : key.agent(this.#session, agent);
     const session = this.#session ?? "unknown";
     if (row.isSidechain === false) this.#sawMain = true;
-    if (row.isSidechain !== true || !this.#sawMain) return key.thread(session);
+    if (row.isSidechain !== true) return key.thread(session);
+    const chain = row.parentUuid === null ? undefined : this.#chains.get(row.parentUuid);
+    if (!this.#sawMain && chain === undefined && !beginsWarmUp(row)) return key.thread(session);
     if (row.agentId !== null) return key.agent(session, row.agentId);
-    const first = (row.parentUuid === null ? undefined : this.#chains.get(row.parentUuid)) ?? row.uuid ?? "unknown";
+    const first = chain ?? row.uuid ?? "unknown";
     if (row.uuid !== null) this.#chains.set(row.uuid, first);
     return key.inlineAgent(session, first);
   }
@@ -266,6 +268,9 @@ export class Transcript implements Parser {
     return isNew;
   }
 }
+
+/** 2.0.19 warms up before the user has typed anything, in the transcript of the thread. */
+const beginsWarmUp = (row: Row) => row.type === "user" && row.parentUuid === null && isWarmUp(readUserText(textOf(row)));
 
 /** Every record of a conversation begins so, and ends so. */
 const RECORD_START = '{"parentUuid":';

@@ -4,7 +4,6 @@ import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import type { Library } from "../../app/library.ts";
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
-import { uriOf } from "../../app/requests.ts";
 import { checkTarget } from "../../app/resolve.ts";
 import { search } from "../../app/search.ts";
 import { sinceOf } from "../../app/since.ts";
@@ -66,15 +65,14 @@ export function machineRoutes(context: ServerContext): Hono {
       return c.json({ address: (await context.demo()).address });
     })
     .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
-      const given = c.req.valid("json");
-      const [child, parent] = [uriOf(library, given.child), uriOf(library, given.parent)];
-      for (const uri of [child, parent]) checkTarget(uri);
+      const { child, parent } = c.req.valid("json");
+      for (const name of [child, parent]) checkTarget(name);
       const { threads, ...linked } = await linkByHand(library, env, child, parent);
       await hub.changed(threads);
       return c.json(linked);
     })
     .delete("/links/:child", answers("Take a manual link back", Linked, ["usage", "not_found"]), async (c) => {
-      const { threads, ...linked } = await unlinkByHand(library, env, uriOf(library, c.req.param("child")));
+      const { threads, ...linked } = await unlinkByHand(library, env, c.req.param("child"));
       await hub.changed(threads);
       return c.json(linked);
     });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { agentKey, threadKey } from "../../core/ids.ts";
+import { agentKey, callKey, threadKey } from "../../core/ids.ts";
 import { openKept } from "./kept.ts";
 
 const thread = threadKey("toy", "t");
@@ -18,14 +18,15 @@ describe("what people decided", () => {
   it("is there after a restart, and the last word on a child counts", async () => {
     const path = join(folder, "new", "kept.sqlite");
     const first = await openKept(path);
-    first.link(a, thread, 1);
-    first.link(b, thread, 2);
-    first.link(a, b, 3);
+    const call = callKey("toy", "call_1");
+    first.link({ child: a, parent: thread, at: 1, call, request: "req-1" });
+    first.link({ child: b, parent: thread, at: 2, call, request: "req-1" });
+    first.link({ child: a, parent: b, at: 3, call: null, request: null });
     first.close();
     const second = await openKept(path);
     expect(second.links()).toEqual([
-      { child: a, parent: b, at: 3 },
-      { child: b, parent: thread, at: 2 },
+      { child: a, parent: b, at: 3, call: null, request: null },
+      { child: b, parent: thread, at: 2, call, request: "req-1" },
     ]);
     expect([second.unlink(a), second.unlink(a)]).toEqual([true, false]);
     expect(second.links().map((l) => l.child)).toEqual([b]);
@@ -35,8 +36,8 @@ describe("what people decided", () => {
   it("two processes may keep at once", async () => {
     const path = join(folder, "kept.sqlite");
     const [one, two] = [await openKept(path), await openKept(path)];
-    one.link(a, thread, 1);
-    two.link(b, thread, 2);
+    one.link({ child: a, parent: thread, at: 1, call: null, request: null });
+    two.link({ child: b, parent: thread, at: 2, call: null, request: null });
     expect(one.links().length).toBe(2);
     one.close();
     two.close();

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { AgentKey } from "../../core/ids.ts";
+import type { AgentKey, CallKey } from "../../core/ids.ts";
 import type { ManualLink } from "../../core/parents.ts";
 import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
@@ -12,7 +12,7 @@ import { type KeptRelays, keptRelays, RELAY_TABLE } from "./relays.ts";
 export interface Kept extends KeptCards, KeptRelays {
   links(): readonly ManualLink[];
   /** Replaces an earlier link of the same child. */
-  link(child: AgentKey, parent: AgentKey, at: number): void;
+  link(link: ManualLink): void;
   /** False when there was none. */
   unlink(child: AgentKey): boolean;
   /** What is on its way to services elsewhere. */
@@ -34,6 +34,7 @@ const MIGRATIONS = [
    ) STRICT, WITHOUT ROWID`,
   OUTBOX_TABLES,
   `${CARD_TABLES}; ${RELAY_TABLE}`,
+  "ALTER TABLE link ADD COLUMN call TEXT; ALTER TABLE link ADD COLUMN request TEXT",
 ];
 
 export async function openKept(path: string): Promise<Kept> {
@@ -45,16 +46,19 @@ export async function openKept(path: string): Promise<Kept> {
   return {
     links: () =>
       db
-        .prepare("SELECT child, parent, at FROM link WHERE owner = ? ORDER BY child")
+        .prepare("SELECT child, parent, at, call, request FROM link WHERE owner = ? ORDER BY child")
         .all(OWNER)
-        .map((row) => ({ child: row.child as AgentKey, parent: row.parent as AgentKey, at: Number(row.at) })),
-    link: (child, parent, at) => {
-      db.prepare("INSERT INTO link (owner, child, parent, at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parent = excluded.parent, at = excluded.at").run(
-        OWNER,
-        child,
-        parent,
-        at,
-      );
+        .map((row) => ({
+          child: row.child as AgentKey,
+          parent: row.parent as AgentKey,
+          at: Number(row.at),
+          call: row.call as CallKey | null,
+          request: row.request as string | null,
+        })),
+    link: ({ child, parent, at, call, request }) => {
+      const sql = `INSERT INTO link (owner, child, parent, at, call, request) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET parent = excluded.parent, at = excluded.at, call = excluded.call, request = excluded.request`;
+      db.prepare(sql).run(OWNER, child, parent, at, call, request);
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
     outbox: outboxIn(db, OWNER),

@@ -1,5 +1,5 @@
 import type { Sums } from "./agent-set.ts";
-import { count, dollars, duration, exact } from "./format.ts";
+import { count, duration, exact, exactMoney, exactMs, money } from "./format.ts";
 import { type AgentRecord, totalTokens, type Usage } from "./types.ts";
 
 export type ColumnId = "tokens" | "input" | "output" | "cacheRead" | "cacheWrite" | "cost" | "time" | "tools" | "errors";
@@ -40,11 +40,11 @@ export const COLUMNS: readonly Column[] = [
   {
     id: "cost",
     label: "Cost",
-    says: "US dollars; a dash where a model has no known price",
+    says: "US money; a dash where a model has no known price",
     own: (record) => record.usage.own.costUsd,
     total: (record) => record.usage.subtree.costUsd,
-    format: dollars,
-    exact: (usd) => `$${usd.toFixed(6)}`,
+    format: money,
+    exact: exactMoney,
   },
   {
     id: "time",
@@ -53,7 +53,7 @@ export const COLUMNS: readonly Column[] = [
     own: ownTime,
     total: (_record, sums, now) => (sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from),
     format: duration,
-    exact: (ms) => `${exact(ms)} ms`,
+    exact: exactMs,
   },
   {
     id: "tools",

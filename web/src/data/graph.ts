@@ -181,7 +181,7 @@ function place(items: readonly Item[]): Placed {
   return { places, blocks: [...blocks.values()], width: levels * LEVEL - GAP.level + 2 * GAP.around, height: bottom - top };
 }
 
-const n = (value: number) => value.toFixed(1);
+const n = (value: number) => Math.round(value * 10) / 10;
 
 /** From the right of the parent to the left of the child. */
 function edgePath(parent: Point, child: Point): string {

@@ -1,5 +1,5 @@
 import type { Group, StatsLine, StatsPart } from "../../../src/core/stats.ts";
-import { count, dollars, duration, exact } from "./format.ts";
+import { count, duration, exact, moneyKnown } from "./format.ts";
 import { type AgentRecord, totalTokens } from "./types.ts";
 
 export type { Durations, Group, StatsLine } from "../../../src/core/stats.ts";
@@ -32,10 +32,8 @@ export function amountOf(part: StatsPart, measure: StatsMeasure): number {
   }
 }
 
-/** A sum with a price missing is at least what is known. */
 export function valueInWords(part: StatsPart, measure: StatsMeasure): string {
-  if (measure === "cost")
-    return `${part.usage.costUsd === null && part.knownCostUsd > 0 ? "≥ " : ""}${dollars(part.usage.costUsd ?? (part.knownCostUsd || null))}`;
+  if (measure === "cost") return moneyKnown(part.usage.costUsd, part.knownCostUsd);
   return { tokens: count, time: duration, agents: exact }[measure](amountOf(part, measure));
 }
 

@@ -1,3 +1,4 @@
+import { month } from "./format.ts";
 import type { AgentRecord, Status } from "./types.ts";
 
 export interface ThreadFilters {
@@ -58,5 +59,5 @@ function groupOf(record: AgentRecord, now: number): string {
   if (at >= midnight) return "Today";
   if (at >= midnight - DAY_MS) return "Yesterday";
   if (at >= midnight - 6 * DAY_MS) return "This week";
-  return new Date(at).toLocaleDateString("en-GB", { month: "long", year: "numeric" });
+  return month(at);
 }

@@ -1,5 +1,6 @@
 import type { AgentSet } from "./agent-set.ts";
 import { columnOf } from "./columns.ts";
+import { displayName } from "./format.ts";
 
 export interface TreeRow {
   readonly uri: string;
@@ -54,7 +55,7 @@ function sortValue(set: AgentSet, { by, total }: Sort, now: number): (uri: strin
   return (uri) => {
     const record = set.get(uri);
     if (record === undefined) return null;
-    if (by === "name") return nameOf(record).toLowerCase();
+    if (by === "name") return displayName(record).toLowerCase();
     if (by === "status") return record.status;
     if (column === undefined) return null;
     return total ? column.total(record, set.sumsOf(uri), now) : column.own(record, now);
@@ -66,18 +67,3 @@ function compare(a: number | string | null, b: number | string | null): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
   return a < b ? -1 : a > b ? 1 : 0;
 }
-
-/** What people call an agent. Its identity is its URI: two agents may well have one name. */
-export function nameOf(agent: {
-  name: string | null;
-  description: string | null;
-  title: string | null;
-  type: string | null;
-  agentId: string | null;
-  sessionId: string;
-  prompt: string | null;
-}): string {
-  return agent.name ?? agent.description ?? agent.title ?? firstLine(agent.prompt) ?? agent.type ?? agent.agentId ?? agent.sessionId;
-}
-
-const firstLine = (text: string | null) => text?.trimStart().slice(0, 160).split("\n")[0] || null;

@@ -1,8 +1,9 @@
 import { type CriticalPart, criticalPath, type Life, lifeOf, withLast } from "../../../src/core/critical-path.ts";
 import type { AgentSet } from "./agent-set.ts";
+import { displayName } from "./format.ts";
 import { firstReaching, type Span, type SpanList, type SpanSet } from "./span-set.ts";
 import { oneLine } from "./text.ts";
-import { nameOf, treeRows } from "./tree-rows.ts";
+import { treeRows } from "./tree-rows.ts";
 import type { AgentRecord } from "./types.ts";
 
 export type { CriticalPart } from "../../../src/core/critical-path.ts";
@@ -51,7 +52,7 @@ const MAX_NAME = 80;
 
 /** What a picture calls an agent: worked out once for each record, since pictures are drawn many times a second. */
 export function shortName(record: AgentRecord): string {
-  const known = NAMES.get(record) ?? oneLine(nameOf(record), MAX_NAME);
+  const known = NAMES.get(record) ?? oneLine(displayName(record), MAX_NAME);
   NAMES.set(record, known);
   return known;
 }

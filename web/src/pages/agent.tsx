@@ -1,10 +1,9 @@
 import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, Show, Suspense } from "solid-js";
 import { columnOf, ownTime } from "../data/columns.ts";
-import { ago, bytes, count, dateAndTime, dollars, duration, plural } from "../data/format.ts";
+import { ago, bytes, count, dateAndTime, displayName, duration, money, plural, UNKNOWN } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { timeline } from "../data/timeline.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { type AgentRecord, reportedOnly, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
@@ -96,7 +95,7 @@ export default function Agent(props: { uri: string }) {
   );
   createEffect(() => {
     const shown = agent();
-    document.title = shown === undefined ? "retinue" : `${nameOf(shown)} · retinue`;
+    document.title = shown === undefined ? "retinue" : `${displayName(shown)} · retinue`;
   });
 
   return (
@@ -163,23 +162,23 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
       <nav class="crumbs" aria-label="Where it stands">
         <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>Tree</a>
         <For each={props.thread.set.pathTo(agent().uri).slice(0, -1)}>
-          {(above) => <a href={formatRoute({ page: "agent", uri: above.uri })}>{oneLine(nameOf(above), 40)}</a>}
+          {(above) => <a href={formatRoute({ page: "agent", uri: above.uri })}>{oneLine(displayName(above), 40)}</a>}
         </For>
       </nav>
       <div class="thread-name">
         <StatusBadge agent={agent()} />
-        <h1 dir="auto">{oneLine(nameOf(agent()))}</h1>
+        <h1 dir="auto">{oneLine(displayName(agent()))}</h1>
       </div>
       <p class="meta">
         <span class="product">{productOf(agent().provider)}</span>
         <Show when={agent().type}>{(type) => <span>{type()}</span>}</Show>
         <span>{agent().model.join(", ") || "no model answered"}</span>
         <span>{duration(ownTime(agent(), now()))}</span>
-        <span title="Own cost">{dollars(agent().usage.own.costUsd)}</span>
+        <span title="Own cost">{money(agent().usage.own.costUsd)}</span>
         <span title="Own tokens">{count(totalTokens(agent().usage.own))} tokens</span>
         <Show when={agent().counts.descendants > 0}>
           <span>
-            Σ {dollars(agent().usage.subtree.costUsd)} · {count(columnOf("tokens")?.total(agent(), undefined, now()) ?? null)} with{" "}
+            Σ {money(agent().usage.subtree.costUsd)} · {count(columnOf("tokens")?.total(agent(), undefined, now()) ?? null)} with{" "}
             {plural(agent().counts.descendants, "agent")} below
           </span>
         </Show>
@@ -209,7 +208,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             <Copyable text={agent().uri} />
           </dd>
           <dt>Model</dt>
-          <dd>{agent().model.join(", ") || "–"}</dd>
+          <dd>{agent().model.join(", ") || UNKNOWN}</dd>
           <dt>May use</dt>
           <dd>{toolList(agent().tools.allowed, "Not recorded: whatever the product allows")}</dd>
           <dt>May not use</dt>
@@ -226,7 +225,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
           </dd>
           <dt>Folder</dt>
           <dd>
-            {agent().cwd ?? "–"} {agent().branch === null ? "" : `on ${agent().branch}`}
+            {agent().cwd ?? UNKNOWN} {agent().branch === null ? "" : `on ${agent().branch}`}
           </dd>
           <dt>Began, ended</dt>
           <dd>
@@ -239,7 +238,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
             <Show when={reportedOnly(agent().usage)}>{(tokens) => <>; the product reported {count(tokens())} tokens, which are in no sum</>}</Show>
           </dd>
           <dt>Version</dt>
-          <dd>{agent().productVersion ?? "–"}</dd>
+          <dd>{agent().productVersion ?? UNKNOWN}</dd>
         </dl>
       </details>
       <Show when={children().length > 0}>
@@ -250,7 +249,8 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
               <Show when={props.thread.agent(uri)}>
                 {(child) => (
                   <a class="child" href={formatRoute({ page: "agent", uri })} {...tipped(() => <AgentTip agent={child()} />)}>
-                    <StatusBadge agent={child()} compact /> {oneLine(nameOf(child()), 60)} <span class="muted">{dollars(child().usage.subtree.costUsd)}</span>
+                    <StatusBadge agent={child()} compact /> {oneLine(displayName(child()), 60)}{" "}
+                    <span class="muted">{money(child().usage.subtree.costUsd)}</span>
                   </a>
                 )}
               </Show>

@@ -3,11 +3,10 @@ import { type Accessor, createEffect, createMemo, createSignal, For, mapArray, o
 import type { ApiError } from "../data/api.ts";
 import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
 import type { KeptEvent } from "../data/events.ts";
-import { clock, plural } from "../data/format.ts";
+import { clock, displayName, plural } from "../data/format.ts";
 import { isBad, logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
@@ -226,7 +225,7 @@ function AgentChip(props: { agent: AgentRecord; hue: number; count: number; show
       onClick={() => props.onFlip()}
       {...tipped(() => <AgentTip agent={props.agent} />)}
     >
-      <StatusMark status={props.agent.status} /> {oneLine(nameOf(props.agent), 32)} <b class="number">{props.count}</b>
+      <StatusMark status={props.agent.status} /> {oneLine(displayName(props.agent), 32)} <b class="number">{props.count}</b>
     </button>
   );
 }

@@ -1,7 +1,7 @@
+import { displayName } from "../data/format.ts";
 import "../styles/pictures.css";
 import { createEffect, createMemo, createSignal, Show } from "solid-js";
 import { graph } from "../data/graph.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { useMessages } from "../state/messages.ts";
@@ -38,7 +38,7 @@ export default function GraphPage(props: { uri: string }) {
     const root = thread.set.get(thread.root() ?? "");
     const shown = picture();
     if (drawing === undefined || shown === null || root === undefined) return;
-    saveDrawing(drawing, shown, as, nameOf(root)).then(
+    saveDrawing(drawing, shown, as, displayName(root)).then(
       (name) => tell(`Saved ${name}`),
       (error: Error) => tell(error.message, { isError: true }),
     );
@@ -51,7 +51,7 @@ export default function GraphPage(props: { uri: string }) {
   createEffect(() => {
     thread.pulse();
     const root = thread.set.get(thread.root() ?? "");
-    document.title = root === undefined ? "retinue" : `${root.title ?? nameOf(root)} · graph · retinue`;
+    document.title = root === undefined ? "retinue" : `${displayName(root)} · graph · retinue`;
   });
   return (
     <div class="page pictures">

@@ -1,9 +1,8 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
-import { plural } from "../data/format.ts";
+import { displayName, plural } from "../data/format.ts";
 import { isBad, logRows } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
@@ -124,7 +123,7 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
   const idOf = (agent: AgentRecord) => agent.agentId ?? "main";
   const fitting = createMemo(() => {
     const wanted = words().toLowerCase();
-    return agents().filter((agent) => `${nameOf(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(wanted));
+    return agents().filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(wanted));
   });
   const hide = (ids: Iterable<string>) => setParams({ hide: [...ids].join(",") || null });
   const toggle = (id: string) => hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
@@ -149,7 +148,7 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
               }
               {...tipped(() => <AgentTip agent={agent} />)}
             >
-              <StatusMark status={agent.status} /> {oneLine(nameOf(agent), 32)} <code>{idOf(agent).slice(-5)}</code>
+              <StatusMark status={agent.status} /> {oneLine(displayName(agent), 32)} <code>{idOf(agent).slice(-5)}</code>
             </button>
           )}
         </For>

@@ -1,8 +1,7 @@
 import { createEffect, createSignal, For, Show } from "solid-js";
-import { plural } from "../data/format.ts";
+import { displayName, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { useRequests } from "../state/requests.ts";
@@ -41,14 +40,14 @@ export default function Requests(props: { uri: string }) {
   });
   createEffect(() => {
     const shown = agent();
-    document.title = shown === undefined ? "retinue" : `API requests of ${nameOf(shown)} · retinue`;
+    document.title = shown === undefined ? "retinue" : `API requests of ${displayName(shown)} · retinue`;
   });
   return (
     <div class="page requests">
       <div class="above">
         <nav class="crumbs" aria-label="Where it stands">
           <a href={formatRoute({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
-          <a href={formatRoute({ page: "agent", uri: props.uri })}>{oneLine(agent() === undefined ? props.uri : nameOf(agent() as never), 60)}</a>
+          <a href={formatRoute({ page: "agent", uri: props.uri })}>{oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}</a>
         </nav>
         <div class="thread-name">
           <Show when={agent()}>{(shown) => <StatusBadge agent={shown()} />}</Show>

@@ -2,11 +2,10 @@ import "../styles/pictures.css";
 import "../styles/stats.css";
 import { createMemo, createResource, For, lazy, Show, Suspense } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { ago, count, dollars, exact, plural } from "../data/format.ts";
+import { ago, count, displayName, exact, money, percent, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueInWords } from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
@@ -108,7 +107,7 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
       </div>
       <div class="split" title="What the threads did themselves, and what they had others do">
         <dt>
-          Own {Math.round(own() * 100)} % · delegated {Math.round(part(props.total.delegated) * 100)} %
+          Own {percent(own())} · delegated {percent(part(props.total.delegated))}
         </dt>
         <dd>
           <span class="split-bar" role="img" aria-label={`${valueInWords(props.total.delegated, props.measure)} of it delegated`}>
@@ -122,7 +121,7 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
         <dd data-total="failed">
           {valueInWords(props.total.failed, props.measure)}{" "}
           <span class="muted">
-            {(part(props.total.failed) * 100).toFixed(1)} %, {plural(props.total.failed.agents, "agent")}
+            {percent(part(props.total.failed))}, {plural(props.total.failed.agents, "agent")}
           </span>
         </dd>
       </div>
@@ -152,11 +151,11 @@ function Behind(props: { behind: string; measure: StatsMeasure; since: string | 
             {(thread) => (
               <li data-uri={thread.key}>
                 <a href={formatRoute({ page: "tree", uri: thread.key })} dir="auto">
-                  {thread.record === null ? thread.key : oneLine(thread.record.title ?? nameOf(thread.record), 120)}
+                  {thread.record === null ? thread.key : oneLine(displayName(thread.record), 120)}
                 </a>
                 <span class="muted">
                   {thread.record === null ? "" : `${productOf(thread.record.provider)} · ${ago(thread.record.lastActivityAt, now())} · `}
-                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens · {dollars(thread.usage.costUsd)}
+                  {plural(thread.agents, "agent")} · {exact(totalTokens(thread.usage))} tokens · {money(thread.usage.costUsd)}
                 </span>
               </li>
             )}

@@ -1,9 +1,8 @@
 import { createEffect, createMemo, createSignal, For, Match, Show, Switch } from "solid-js";
-import { ago, clock, count, dollars, plural } from "../data/format.ts";
+import { ago, clock, count, displayName, money, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import { type ThreadFilters, threadRows } from "../data/thread-list.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { type AgentRecord, STATUSES, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
@@ -12,7 +11,7 @@ import { doctor, productOf, reading } from "../state/server.ts";
 import { useThreadList } from "../state/thread-list.ts";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
-import { STATUS_WORDS, StatusBadge } from "../view/status.tsx";
+import { StatusBadge } from "../view/status.tsx";
 import { StatusCounts } from "../view/status-counts.tsx";
 import { NothingYet } from "./nothing-yet.tsx";
 import { SearchResults } from "./search-results.tsx";
@@ -92,7 +91,7 @@ function ThreadList() {
             )}
           />
           <p class="foot muted">
-            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {dollars(totals().cost)} where prices are known
+            {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {money(totals().cost)} where prices are known
             <Show when={reading()}>{(far) => ` · reading: ${far().done} of ${far().all} files`}</Show>
           </p>
         </Match>
@@ -125,7 +124,7 @@ function ThreadLine(props: { record: AgentRecord; selected: boolean; index: numb
       </span>
       <span class="thread-title">
         <span class="name" dir="auto">
-          {oneLine(record().title ?? nameOf(record()))}
+          {oneLine(displayName(record()))}
         </span>
         <span class="meta">
           <span class="product">{productOf(record().provider)}</span>
@@ -144,7 +143,7 @@ function ThreadLine(props: { record: AgentRecord; selected: boolean; index: numb
         {count(totalTokens(record().usage.subtree))}
       </span>
       <span class="number" title="Cost, with everything below">
-        {dollars(record().usage.subtree.costUsd)}
+        {money(record().usage.subtree.costUsd)}
       </span>
       <span class="number when wide" title={record().lastActivityAt ?? ""}>
         {ago(record().lastActivityAt, now())}
@@ -168,7 +167,7 @@ function Filters(props: { filters: ThreadFilters; records: ReadonlyMap<string, A
     <div class="filters">
       <Choice label="Product" name="product" value={props.filters.provider} any="All products" options={products().map((p) => [p, productOf(p)])} />
       <Choice label="Project" name="project" value={props.filters.project} any="All projects" options={projects()} />
-      <Choice label="Status" name="status" value={props.filters.status} any="Any status" options={STATUSES.map((s) => [s, STATUS_WORDS[s]])} />
+      <Choice label="Status" name="status" value={props.filters.status} any="Any status" options={STATUSES.map((status) => [status, status])} />
       <Choice label="Time" name="since" value={props.filters.since} any={TIMES[0][1]} options={TIMES.slice(1)} />
     </div>
   );

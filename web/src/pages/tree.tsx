@@ -1,6 +1,7 @@
 import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { displayName } from "../data/format.ts";
 import { COLUMN_PX, layout, MODES, type Mode } from "../data/layout.ts";
-import { formatSort, nameOf, parseSort, type Sort, treeRows } from "../data/tree-rows.ts";
+import { formatSort, parseSort, type Sort, treeRows } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
@@ -149,7 +150,7 @@ export default function Tree(props: { uri: string }) {
   createEffect(() => {
     thread.pulse();
     const root = thread.set.get(thread.root() ?? "");
-    document.title = root === undefined ? "retinue" : `${root.title ?? nameOf(root)} · retinue`;
+    document.title = root === undefined ? "retinue" : `${displayName(root)} · retinue`;
   });
   const template = () =>
     `minmax(0, 1fr)${shown().status ? " 104px" : ""} ${shown()

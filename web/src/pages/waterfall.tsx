@@ -1,7 +1,7 @@
+import { displayName, percent } from "../data/format.ts";
 import "../styles/pictures.css";
 import { createEffect, createMemo, createSignal, For, onCleanup, Show } from "solid-js";
 import { icicle, MEASURES, type Measure, ownOf } from "../data/icicle.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { sharesOf, waterfall } from "../data/waterfall.ts";
 import { useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
@@ -60,7 +60,7 @@ export default function WaterfallPage(props: { uri: string }) {
       .slice(0, 3)
       .flatMap(([uri, ms]) => {
         const agent = thread.set.get(uri);
-        return agent === undefined ? [] : [{ uri, name: agent.parent === null ? "main" : nameOf(agent), part: whole === 0 ? 0 : ms / whole }];
+        return agent === undefined ? [] : [{ uri, name: displayName(agent), part: whole === 0 ? 0 : ms / whole }];
       });
   });
 
@@ -74,7 +74,7 @@ export default function WaterfallPage(props: { uri: string }) {
   createEffect(() => {
     thread.pulse();
     const root = thread.set.get(thread.root() ?? "");
-    document.title = root === undefined ? "retinue" : `${root.title ?? nameOf(root)} · ${isIcicle() ? "icicle" : "waterfall"} · retinue`;
+    document.title = root === undefined ? "retinue" : `${displayName(root)} · ${isIcicle() ? "icicle" : "waterfall"} · retinue`;
   });
 
   return (
@@ -125,7 +125,7 @@ export default function WaterfallPage(props: { uri: string }) {
               <For each={longest()}>
                 {({ uri, name, part }) => (
                   <button type="button" class="quiet" onClick={() => select(uri)}>
-                    {name} <b>{Math.round(part * 100)} %</b>
+                    {name} <b>{percent(part)}</b>
                   </button>
                 )}
               </For>

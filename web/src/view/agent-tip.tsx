@@ -1,8 +1,7 @@
 import { Show } from "solid-js";
 import { ownTime } from "../data/columns.ts";
-import { duration, plural } from "../data/format.ts";
+import { displayName, duration, plural } from "../data/format.ts";
 import { cutAt, oneLine, visible } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 
@@ -13,7 +12,7 @@ export function AgentTip(props: { agent: AgentRecord }) {
   const prompt = () => props.agent.prompt ?? "";
   return (
     <>
-      <div class="tip-title">{oneLine(nameOf(props.agent))}</div>
+      <div class="tip-title">{oneLine(displayName(props.agent))}</div>
       <p class="muted">
         {[props.agent.type, ...props.agent.model, duration(ownTime(props.agent, now())), props.agent.background ? "in the background" : null]
           .filter((word) => word !== null)

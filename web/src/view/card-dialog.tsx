@@ -1,9 +1,7 @@
 import { createMemo, createResource, createSignal, For, Show } from "solid-js";
 import type { Card } from "../data/board.ts";
-import { ago } from "../data/format.ts";
+import { ago, displayName } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
-import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { api, productOf } from "../state/server.ts";
 import { Overlay } from "./overlay.tsx";
@@ -22,12 +20,12 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
   const elsewhere = createMemo(() => new Set(props.taken.filter((card) => card.id !== props.card?.id).flatMap((card) => card.threads)));
   const nameFor = (uri: string) => {
     const record = found.latest?.find((one) => one.uri === uri);
-    return record === undefined ? uri : titleOf(record);
+    return record === undefined ? uri : displayName(record);
   };
   const fitting = createMemo(() => {
     const wanted = words().toLowerCase().trim();
     const free = (found.latest ?? []).filter((record) => !elsewhere().has(record.uri) && !threads().includes(record.uri));
-    return free.filter((record) => `${titleOf(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+    return free.filter((record) => `${displayName(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
   });
   /** One that is not listed, or has not begun. */
   const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && fitting().length === 0 && !threads().includes(words().trim()) ? words().trim() : null);
@@ -94,7 +92,7 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
             {(record) => (
               <li>
                 <button type="button" data-add={record.uri} onClick={() => setThreads((all) => [...all, record.uri])}>
-                  <StatusMark status={record.status} /> {oneLine(titleOf(record), 80)}{" "}
+                  <StatusMark status={record.status} /> {oneLine(displayName(record), 80)}{" "}
                   <span class="muted">
                     {productOf(record.provider)} · {ago(record.lastActivityAt, now())}
                   </span>
@@ -115,5 +113,3 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
     </Overlay>
   );
 }
-
-const titleOf = (record: AgentRecord) => record.title ?? nameOf(record);

@@ -1,5 +1,5 @@
 import { createMemo, For } from "solid-js";
-import { exact } from "../data/format.ts";
+import { exact, percent, UNKNOWN } from "../data/format.ts";
 import type { Graph } from "../data/graph.ts";
 import { formatRoute } from "../data/route.ts";
 import type { AgentRecord, Message } from "../data/types.ts";
@@ -40,10 +40,8 @@ export function EdgeTable(props: { picture: Graph; agent: (uri: string) => Agent
                   <StatusBadge agent={props.agent(uri) ?? record} />
                 </td>
                 <td>{kinds().get(uri) ?? "root"}</td>
-                <td>{names().get(record.parent ?? "") ?? "–"}</td>
-                <td>
-                  {record.link === null ? "–" : `${record.link.rule}${record.link.confidence < 1 ? ` (${Math.round(record.link.confidence * 100)} %)` : ""}`}
-                </td>
+                <td>{names().get(record.parent ?? "") ?? UNKNOWN}</td>
+                <td>{record.link === null ? UNKNOWN : `${record.link.rule}${record.link.confidence < 1 ? ` (${percent(record.link.confidence)})` : ""}`}</td>
                 <td>{exact(written(uri, "from"))}</td>
                 <td>{exact(written(uri, "to"))}</td>
               </tr>

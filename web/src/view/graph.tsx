@@ -1,4 +1,5 @@
 import { createEffect, createMemo, createSignal, For, on, onMount, Show } from "solid-js";
+import { STATUS_MARKS } from "../data/format.ts";
 import { EDGE_KINDS, type EdgeKind, fitted, type Graph, type GraphNode, NODE } from "../data/graph.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { shortName } from "../data/waterfall.ts";
@@ -7,7 +8,6 @@ import { go } from "../state/navigation.ts";
 import { AgentTip } from "./agent-tip.tsx";
 import { usePalette, useSize } from "./canvas.ts";
 import { PictureButtons } from "./picture-buttons.tsx";
-import { MARKS, STATUS_WORDS } from "./status.tsx";
 import { hideTip, showTip } from "./tip.tsx";
 import { colorOfType, KIND_COLORS, typeNames, typeOf } from "./type-colors.ts";
 import { TypeLegend } from "./type-legend.tsx";
@@ -218,7 +218,7 @@ export function GraphView(props: {
                     role="treeitem"
                     aria-level={record().depth + 1}
                     aria-selected={node.uri === props.selected}
-                    aria-label={`${shortName(record())}, ${STATUS_WORDS[record().status]}, ${typeOf(record())}`}
+                    aria-label={`${shortName(record())}, ${record().status}, ${typeOf(record())}`}
                   >
                     <rect
                       width={NODE.width}
@@ -230,7 +230,7 @@ export function GraphView(props: {
                     />
                     <rect width="22" height={NODE.height} rx="5" fill={colorOf(record())} />
                     <text x="11" y="15.5" text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
-                      {MARKS[record().status]}
+                      {STATUS_MARKS[record().status]}
                     </text>
                     <text x={LABEL_X} y="15.5" fill={palette().ink}>
                       {label(record())}
@@ -265,7 +265,7 @@ export function GraphLegend(props: { records: readonly AgentRecord[]; tint: Tint
           <For each={statuses()}>
             {(status) => (
               <li ref={(element) => element.style.setProperty("--swatch", `var(--${STATUS_COLORS[status]})`)}>
-                {MARKS[status]} {STATUS_WORDS[status]}
+                {STATUS_MARKS[status]} {status}
               </li>
             )}
           </For>

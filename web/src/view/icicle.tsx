@@ -1,10 +1,10 @@
 import { createMemo, createSignal, For, onMount, Show } from "solid-js";
-import { count, dollars, duration, exact } from "../data/format.ts";
+import { count, duration, exact, money, percent, STATUS_MARKS } from "../data/format.ts";
 import { boxesOf, type Icicle, type IcicleBox, type IcicleNode, type Measure } from "../data/icicle.ts";
 import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { type Palette, prepare, usePainting, usePalette, useSize } from "./canvas.ts";
-import { MARKS, StatusMark } from "./status.tsx";
+import { StatusMark } from "./status.tsx";
 import { KIND_COLORS, useTypeColors } from "./type-colors.ts";
 
 const ROW_PX = 30;
@@ -14,7 +14,7 @@ type Color = (typeof COLORS)[number];
 /** Below this no word fits. */
 const LABEL_PX = 34;
 
-export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = { time: duration, cost: dollars, tokens: count, calls: count };
+export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = { time: duration, cost: money, tokens: count, calls: count };
 
 /** Where time, money or tokens went: every agent as wide as what it took with everybody below it, who stand underneath. */
 export function IcicleView(props: { picture: Icicle; measure: Measure; selected: string | null; onSelect: (uri: string) => void }) {
@@ -156,7 +156,7 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
             </div>
             <p>
               {inMeasure[props.measure](at().box.node.total)} with everybody below
-              {props.picture.total > 0 ? ` · ${((100 * at().box.node.total) / props.picture.total).toFixed(1)} % of all` : ""}
+              {props.picture.total > 0 ? ` · ${percent(at().box.node.total / props.picture.total)} of all` : ""}
             </p>
             <p class="muted">
               {inMeasure[props.measure](at().box.node.own)} itself · {at().box.node.record.type ?? "no type"}
@@ -199,6 +199,6 @@ function paintBox(
   context.rect(x, y, width - 5, ROW_PX);
   context.clip();
   context.fillStyle = palette["on-kind"];
-  context.fillText(`${MARKS[node.record.status]} ${node.name} · ${inMeasure[measure](node.total)}`, x + 7, y + ROW_PX / 2);
+  context.fillText(`${STATUS_MARKS[node.record.status]} ${node.name} · ${inMeasure[measure](node.total)}`, x + 7, y + ROW_PX / 2);
   context.restore();
 }

@@ -1,9 +1,8 @@
 import { createEffect, Show } from "solid-js";
-import { clock, duration, plural } from "../data/format.ts";
+import { clock, displayName, duration, plural } from "../data/format.ts";
 import { kindInWords } from "../data/kinds.ts";
 import { isBad, type LogGroup, type LogRow } from "../data/log.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { List } from "./list.tsx";
 import { StepView, summary } from "./step.tsx";
@@ -108,7 +107,7 @@ function LogLine(props: LineProps) {
           >
             <time>{clock(row().event.at)}</time>
             <Show when={!row().inGroup}>
-              <span class="who">{props.agent.parent === null ? "main" : oneLine(nameOf(props.agent), 40)}</span>
+              <span class="who">{oneLine(displayName(props.agent), 40)}</span>
             </Show>
             <span class="kind">{row().event.tool?.name ?? kindInWords(row().event.kind)}</span>
             <span class="gist" dir="auto">
@@ -137,7 +136,7 @@ function Group(props: { group: LogGroup; agent: AgentRecord; index: number; sele
     >
       <time>{clock(props.group.from)}</time>
       <span class="fold">{props.group.open ? "▾" : "▸"}</span>
-      <span class="who">{oneLine(nameOf(props.agent), 40)}</span>
+      <span class="who">{oneLine(displayName(props.agent), 40)}</span>
       <span class="muted">
         {plural(props.group.entries, "entry", "entries")}
         {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(lasted())}

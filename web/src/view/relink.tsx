@@ -1,6 +1,6 @@
 import { createMemo, createSignal, For, Show } from "solid-js";
+import { displayName } from "../data/format.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
@@ -33,7 +33,7 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
       .subtree(props.thread.root() ?? "")
       .filter((uri) => !own.has(uri) && uri !== props.agent.parent)
       .flatMap((uri) => set.get(uri) ?? [])
-      .filter((agent) => `${nameOf(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(wanted));
+      .filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(wanted));
   });
   /** Of another thread: whoever knows its URI can name it. */
   const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && !candidates().some((agent) => agent.uri === words().trim()) ? words().trim() : null);
@@ -43,9 +43,12 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
       const uri = await api.link(props.agent.uri, parent);
       props.onClose();
       await props.thread.reload();
-      tell(`Put under ${oneLine(props.thread.set.get(parent) === undefined ? parent : nameOf(props.thread.set.get(parent) as AgentRecord), 60)} by hand.`, {
-        action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
-      });
+      tell(
+        `Put under ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)} by hand.`,
+        {
+          action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
+        },
+      );
     } catch (error) {
       tell((error as Error).message, { isError: true });
     }
@@ -64,7 +67,7 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
     <Overlay label="Move under another agent" onClose={props.onClose}>
       <h2>Move under …</h2>
       <p>
-        <b>{oneLine(nameOf(props.agent))}</b> <code>{props.agent.uri}</code>
+        <b>{oneLine(displayName(props.agent))}</b> <code>{props.agent.uri}</code>
       </p>
       <p class="muted">A manual link wins over every other evidence, is shown as manual, and can be taken back. The product's records are not touched.</p>
       <input
@@ -94,7 +97,7 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
           {(agent, index) => (
             <li>
               <button type="button" classList={{ selected: index() === selected() && foreign() === null }} onClick={() => void put(agent.uri)}>
-                <StatusMark status={agent.status} /> {oneLine(nameOf(agent), 80)} <span class="muted">{agent.agentId ?? "the thread itself"}</span>
+                <StatusMark status={agent.status} /> {oneLine(displayName(agent), 80)} <span class="muted">{agent.agentId ?? "the thread itself"}</span>
               </button>
             </li>
           )}

@@ -7,7 +7,7 @@ import { oneLine, visible } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
-import { STATUS_WORDS, StatusMark } from "./status.tsx";
+import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
 import { tipped } from "./tip.tsx";
 
@@ -76,7 +76,7 @@ function SubtaskTip(props: { task: Subtask }) {
   return (
     <div class="subtask-tip">
       <strong>
-        Sub-task {props.task.task_number}: {STATUS_WORDS[props.task.status]}
+        Sub-task {props.task.task_number}: {props.task.status}
       </strong>
       <p dir="auto">{visible((props.task.prompt ?? "What it was asked is not recorded.").slice(0, 600))}</p>
       <p class="muted">

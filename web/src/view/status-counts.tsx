@@ -1,6 +1,6 @@
 import { For } from "solid-js";
 import { STATUSES, type Status } from "../data/types.ts";
-import { STATUS_WORDS, StatusMark } from "./status.tsx";
+import { StatusMark } from "./status.tsx";
 
 /** How many stand where, in marks; those that stand nowhere are left out. */
 export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; words?: boolean }) {
@@ -8,10 +8,10 @@ export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, nu
     <span class="counts">
       <For each={STATUSES.filter((status) => (props.counts[status] ?? 0) > 0)}>
         {(status) => (
-          <span class="count" title={`${props.counts[status]} ${STATUS_WORDS[status]}`}>
+          <span class="count" title={`${props.counts[status]} ${status}`}>
             <StatusMark status={status} />
             {props.counts[status]}
-            <span class={props.words === true ? "word" : "sr"}> {STATUS_WORDS[status]}</span>
+            <span class={props.words === true ? "word" : "sr"}> {status}</span>
           </span>
         )}
       </For>

@@ -1,18 +1,9 @@
 import { Show } from "solid-js";
-import { ago } from "../data/format.ts";
+import { ago, STATUS_MARKS } from "../data/format.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { tipped } from "./tip.tsx";
 
-export const STATUS_WORDS: Readonly<Record<Status, string>> = {
-  pendingInit: "pending",
-  running: "running",
-  completed: "completed",
-  errored: "errored",
-  shutdown: "shut down",
-  notFound: "not found",
-};
-export const MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✓", errored: "✕", shutdown: "■", notFound: "?" };
 const SOURCES: Readonly<Record<string, string>> = {
   protocol: "the product states it",
   parent_rollout: "told by the parent's records",
@@ -26,7 +17,7 @@ export const sourceInWords = (source: string) => SOURCES[source] ?? source;
 export function StatusMark(props: { status: Status }) {
   return (
     <span class={`mark ${props.status}`} aria-hidden="true">
-      {MARKS[props.status]}
+      {STATUS_MARKS[props.status]}
     </span>
   );
 }
@@ -36,7 +27,7 @@ export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
   return (
     <span class="status" classList={{ compact: props.compact === true }} data-status={props.agent.status} {...tipped(() => <StatusTip agent={props.agent} />)}>
       <StatusMark status={props.agent.status} />
-      <span class={props.compact === true ? "sr" : ""}>{STATUS_WORDS[props.agent.status]}</span>
+      <span class={props.compact === true ? "sr" : ""}>{props.agent.status}</span>
     </span>
   );
 }
@@ -45,7 +36,7 @@ export function StatusTip(props: { agent: AgentRecord }) {
   return (
     <>
       <div class="tip-title">
-        <StatusMark status={props.agent.status} /> {STATUS_WORDS[props.agent.status]}
+        <StatusMark status={props.agent.status} /> {props.agent.status}
         <Show when={props.agent.activity}>{(activity) => <span class="muted"> · {activity()}</span>}</Show>
       </div>
       <p>{props.agent.statusReason}</p>

@@ -9,7 +9,7 @@ import { oneLine } from "../data/text.ts";
 import type { Step } from "../data/timeline.ts";
 import { totalTokens } from "../data/types.ts";
 import { api } from "../state/server.ts";
-import { STATUS_WORDS, StatusMark } from "./status.tsx";
+import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
@@ -18,7 +18,7 @@ const Diff = lazy(() => import("./diff.tsx"));
 export function summary(event: KeptEvent): string {
   if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
   if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
-  if (event.status !== null) return `${STATUS_WORDS[event.status.status]}: ${event.status.statusReason}`;
+  if (event.status !== null) return `${event.status.status}: ${event.status.statusReason}`;
   return event.text ?? "";
 }
 
@@ -148,7 +148,7 @@ function Body(props: { step: Step }) {
         <Match when={event().status}>
           {(status) => (
             <p>
-              <StatusMark status={status().status} /> {STATUS_WORDS[status().status]}: {status().statusReason}
+              <StatusMark status={status().status} /> {status().status}: {status().statusReason}
             </p>
           )}
         </Match>

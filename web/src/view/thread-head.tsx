@@ -1,9 +1,8 @@
 import { Show } from "solid-js";
 import { columnOf } from "../data/columns.ts";
-import { ago, count, dollars, duration, plural } from "../data/format.ts";
+import { ago, count, displayName, duration, money, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf } from "../data/tree-rows.ts";
 import { totalTokens } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import { route } from "../state/navigation.ts";
@@ -25,7 +24,7 @@ export function ThreadHead(props: { thread: Thread }) {
         <div class="thread-head">
           <div class="thread-name">
             <StatusBadge agent={agent()} compact />
-            <h1 dir="auto">{oneLine(agent().title ?? nameOf(agent()))}</h1>
+            <h1 dir="auto">{oneLine(displayName(agent()))}</h1>
           </div>
           <p class="meta">
             <span class="product">{productOf(agent().provider)}</span>
@@ -43,7 +42,7 @@ export function ThreadHead(props: { thread: Thread }) {
             </div>
             <div data-total="cost">
               <dt>Whole cost</dt>
-              <dd>{dollars(agent().usage.subtree.costUsd)}</dd>
+              <dd>{money(agent().usage.subtree.costUsd)}</dd>
             </div>
             <div data-total="tokens">
               <dt>Tokens</dt>

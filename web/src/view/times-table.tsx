@@ -1,5 +1,5 @@
 import { createEffect, Index } from "solid-js";
-import { dollars, duration, exact } from "../data/format.ts";
+import { duration, exact, money } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { busyMs, type Span } from "../data/span-set.ts";
 import { totalTokens } from "../data/types.ts";
@@ -48,7 +48,7 @@ export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<stri
                 <td>{duration(props.shares.get(row().uri) ?? 0)}</td>
                 <td>{exact(row().record.usage.own.calls)}</td>
                 <td>{exact(totalTokens(row().record.usage.own))}</td>
-                <td>{dollars(row().record.usage.own.costUsd)}</td>
+                <td>{money(row().record.usage.own.costUsd)}</td>
               </tr>
             )}
           </Index>

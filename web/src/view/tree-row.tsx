@@ -1,8 +1,9 @@
 import { For, Show } from "solid-js";
+import { displayName, percent } from "../data/format.ts";
 import type { ShownColumn } from "../data/layout.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
-import { nameOf, type TreeRow } from "../data/tree-rows.ts";
+import type { TreeRow } from "../data/tree-rows.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 import type { Thread } from "../state/thread.ts";
@@ -82,7 +83,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
           <StatusBadge agent={props.agent} compact />
         </Show>
         <a class="name" dir="auto" tabindex="-1" href={formatRoute({ page: "agent", uri: uri() })} {...tipped(() => <AgentTip agent={props.agent} />)}>
-          {oneLine(nameOf(props.agent))}
+          {oneLine(displayName(props.agent))}
         </a>
         <Show when={props.row.children > 0}>
           <span class="badge sub" title={`${props.agent.counts.spawned} sub-tasks of its own, ${props.agent.counts.descendants} agents below it`}>
@@ -99,7 +100,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
           type="button"
           class="quiet menu-button"
           tabindex="-1"
-          aria-label={`Menu of ${nameOf(props.agent)}`}
+          aria-label={`Menu of ${displayName(props.agent)}`}
           onClick={(event) => {
             event.stopPropagation();
             props.actions.select(uri());
@@ -165,7 +166,7 @@ function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
       </Show>
       <Show when={link()?.source === "inferred"}>
         <button type="button" class="badge guess" tabindex="-1" title="Its parent is inferred" onClick={why}>
-          {Math.round((link()?.confidence ?? 0) * 100)}%
+          {percent(link()?.confidence ?? 0)}
         </button>
       </Show>
       <Show when={props.agent.warnings.length > 0}>

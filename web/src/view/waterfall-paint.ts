@@ -1,7 +1,6 @@
-import { duration } from "../data/format.ts";
+import { duration, STATUS_MARKS } from "../data/format.ts";
 import { type Bar, barsOf, ticks, type View, type Waterfall, type WaterfallRow } from "../data/waterfall.ts";
 import type { Palette } from "./canvas.ts";
-import { MARKS } from "./status.tsx";
 
 export const ROW_PX = 24;
 export const AXIS_PX = 26;
@@ -120,7 +119,7 @@ function paintName(context: CanvasRenderingContext2D, { picture, scrollTop, pale
   const y = yOf(scrollTop, index) + ROW_PX / 2;
   const x = 10 + Math.min(depth, MAX_INDENT) * INDENT_PX;
   context.fillStyle = record.status === "errored" ? palette.errored : palette.muted;
-  context.fillText(MARKS[record.status], x, y);
+  context.fillText(STATUS_MARKS[record.status], x, y);
   context.fillStyle = index === selected.row ? palette.accent : palette.ink;
   context.fillText(name, x + 16, y);
 }

@@ -1,12 +1,12 @@
 import { createResource, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { dateAndTime } from "../data/format.ts";
+import { dateAndTime, percent } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { Overlay } from "./overlay.tsx";
-import { STATUS_WORDS, StatusMark, sourceInWords } from "./status.tsx";
+import { StatusMark, sourceInWords } from "./status.tsx";
 
 /** Every piece of evidence for an agent's parent and status, and which one decided. */
 export default function Why(props: { uri: string; onClose: () => void }) {
@@ -58,7 +58,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                         </Show>
                         <b>{piece.rule}</b> <span class="muted">{piece.source === "manual" ? "by hand" : sourceInWords(piece.source)}</span>
                         <span class="confidence" title="Confidence">
-                          {Math.round(piece.confidence * 100)} %
+                          {percent(piece.confidence)}
                         </span>
                       </div>
                       <p>{visible(piece.says)}</p>
@@ -70,8 +70,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
               </ol>
               <h3>Its status</h3>
               <p>
-                <StatusMark status={why().status.status} /> <b>{STATUS_WORDS[why().status.status]}</b>{" "}
-                <span class="muted">{sourceInWords(why().status.statusSource)}</span>
+                <StatusMark status={why().status.status} /> <b>{why().status.status}</b> <span class="muted">{sourceInWords(why().status.statusSource)}</span>
                 <Show when={why().status.activity}>{(activity) => <> · {visible(activity())}</>}</Show>
               </p>
               <ol class="evidence">
