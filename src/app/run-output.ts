@@ -77,8 +77,9 @@ export class RunOutput {
     if (this.#provider !== null) {
       this.#parser ??= this.#provider.recorded?.(this.#file)?.open({ path: this.#file, bytes: 0 }) ?? null;
       // Output without a thread is nobody's.
-      if ((wasNull ? this.#held : this.#held.slice(-1)).some((heard) => this.#names(heard))) return this.#settle(this.#provider);
+      if ((wasNull ? this.#held : this.#held.slice(-1)).some((heard) => this.#names(heard))) this.#settle(this.#provider);
     }
+    if (this.#isDecided) return;
     if (this.#printedBy.isHopeless || this.#heldBytes > MAX_HELD) this.#settle(this.#fallback);
   }
 
@@ -98,7 +99,10 @@ export class RunOutput {
     this.#provider = provider;
     if (provider === null || (listed !== null && provider === unknownCommand)) return;
     this.#open(provider);
-    if (provider === unknownCommand) return this.#found.resolve(threadKey(provider.name, this.#name));
+    if (provider === unknownCommand) {
+      this.#found.resolve(threadKey(provider.name, this.#name));
+      return;
+    }
     this.#parser ??= provider.recorded?.(this.#file)?.open({ path: this.#file, bytes: 0 }) ?? null;
     for (const { line, at } of held) this.#recorder?.line(line, at);
     if (this.#read === 0) for (const heard of held) this.#names(heard);

@@ -5,7 +5,7 @@ import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
-import { locate } from "./locate.ts";
+import { besideTranscript, locate } from "./locate.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream, isPrinted } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
@@ -53,6 +53,7 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
+  beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   printed: { form: "claude -p --output-format stream-json --verbose", recognise: isPrinted, stream: printedStream(STREAM) },

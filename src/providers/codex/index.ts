@@ -43,6 +43,7 @@ export const codex: Provider = {
       open: (file, saved) => new Rollout(found, file, saved),
     };
   },
+  beside: (file) => ({ folders: [], inRoot: (path) => (path === file ? `sessions/${file}` : null) }),
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   printed: { form: "codex exec --json", recognise: isPrinted, stream: printedStream(STREAM) },
