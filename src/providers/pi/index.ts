@@ -5,6 +5,7 @@ import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
 import { isPrinted, PiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
+import { wire } from "./wire.ts";
 
 const STREAM = { open: (saved?: unknown) => new PiStream(saved), promptIn: () => null };
 const LIVE = { run: liveStream(STREAM) };
@@ -35,6 +36,7 @@ export const pi: Provider = {
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   printed: { form: "pi --mode json", recognise: isPrinted, stream: printedStream(STREAM) },
+  wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.|:-]+$/.test(id),
   entry: entryIn,
