@@ -68,6 +68,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       own,
       internal,
       subtree: children.reduce((sum, child) => addUsage(sum, child.usage.subtree), internal === null ? own : addUsage(own, internal)),
+      reported: agent.statements.findLast((s) => s.reported !== undefined)?.reported ?? null,
     },
     counts: {
       messages: agent.messages,
