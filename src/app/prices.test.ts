@@ -80,3 +80,21 @@ describe("a call", () => {
     expect(listPrice(call("gemini-2.5-pro", { ...tokens, reasoningTokens: 0 }), "gemini")).toBeLessThan(thought);
   });
 });
+
+describe("what a request cost", () => {
+  const million = (model: string, more: Partial<ModelCall> = {}) =>
+    listPrice({ ...call(model, { inputTokens: 100_000, outputTokens: 10_000 }), ...more }, "claude");
+
+  it("in fast mode is a multiple of the standard price, and unknown where the multiple is", () => {
+    expect(million("claude-opus-5-5", { fast: true })).toBeCloseTo(2 * (million("claude-opus-5-5") ?? 0), 9);
+    expect(million("claude-opus-4-6", { fast: true })).toBeCloseTo(6 * (million("claude-opus-4-6") ?? 0), 9);
+    expect(million("claude-opus-5-5", { fast: true })).toBeCloseTo(0.8 + 0.4, 9);
+    expect(million("claude-haiku-4-5", { fast: true })).toBeNull();
+  });
+
+  it("depends on its own size where the model has a price for long requests, not on the size of the sum", () => {
+    const of = (inputTokens: number) => listPrice(call("claude-sonnet-4-5", { inputTokens }), "claude") ?? 0;
+    expect(2 * of(150_000)).toBeCloseTo(0.9, 9);
+    expect(of(300_000)).toBeCloseTo(1.8, 9);
+  });
+});

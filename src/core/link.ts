@@ -164,6 +164,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     const name = idsOf(key);
     linked.set(key, {
       ...info,
+      kind: info.kind ?? parentage.unseenKinds.get(key) ?? null,
       ...name,
       parent: parentOf(key),
       depth,

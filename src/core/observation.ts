@@ -158,6 +158,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** Answered in the vendor's fast mode, which has prices of its own. */
+  readonly fast?: true;
   /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
   readonly outputOnly?: true;
   /** The product does not count it in its own totals. */
@@ -203,6 +205,13 @@ export interface SpawnCalled {
   readonly description: string | null;
   readonly name: string | null;
   readonly offers: readonly MatchKey[];
+  readonly unseen?: Unseen;
+}
+
+/** What the agent of a call is known as while no record of its own is: by an id that the product gives it, instead of the call's. */
+export interface Unseen {
+  readonly id: string;
+  readonly kind: AgentKind;
 }
 
 /** A record says which agent a call made. */
@@ -227,6 +236,7 @@ export interface CallOffers {
   readonly type: "call-offers";
   readonly call: CallKey;
   readonly match: MatchKey;
+  readonly unseen?: Unseen;
 }
 
 /** The call was turned down: it made nobody. */

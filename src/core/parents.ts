@@ -1,5 +1,5 @@
 import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "./ids.ts";
-import { byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
+import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source, type Unseen } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 
 /** One reason to believe that `parent` made the agent. */
@@ -43,6 +43,8 @@ export interface Parentage {
   readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
   /** Agents that stand for a call nobody answered. */
   readonly unanswered: ReadonlySet<AgentKey>;
+  /** The kinds of those that the product gives a name and a kind all the same. */
+  readonly unseenKinds: ReadonlyMap<AgentKey, AgentKind>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   readonly problems: readonly Problem[];
 }
@@ -88,10 +90,13 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
   for (const match of matchCalls(facts, calls, evidence, tied)) add(match.child, match.evidence);
 
   const unanswered = new Set<AgentKey>();
+  const unseenKinds = new Map<AgentKey, AgentKind>();
   for (const call of calls.spawns()) {
     if (call.makes !== "one" || tied.has(call.call) || calls.isRefused(call.call)) continue;
     const { provider, thread } = partsOf(call.speaker);
-    const agent = agentKey(provider, thread, nativeCall(call.call));
+    const named = calls.unseen(call);
+    const agent = agentKey(provider, thread, named?.id ?? nativeCall(call.call));
+    if (named !== undefined) unseenKinds.set(agent, named.kind);
     agents.add(agent);
     unanswered.add(agent);
     const says = `the ${call.tool} call ${nativeCall(call.call)} asks for it, and no record of its own is known`;
@@ -121,6 +126,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     evidence,
     parents: cut.parents,
     unanswered,
+    unseenKinds,
     problems,
     spawnCall: (agent) => {
       const call = callOf(agent);
@@ -151,11 +157,13 @@ class CallBook {
   readonly #aliases = new Map<CallKey, CallKey>();
   readonly #offers = new Map<CallKey, Set<MatchKey>>();
   readonly #refused = new Set<CallKey>();
+  readonly #unseen = new Map<CallKey, Unseen>();
 
   constructor(facts: readonly Observation[]) {
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
       if (o.type === "call-refused") this.#refused.add(o.call);
+      if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
       if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
       if (o.type === "record") {
         for (const { call } of o.calls) noteCaller(this.#callers, call, o);
@@ -170,6 +178,8 @@ class CallBook {
   }
 
   isRefused = (call: CallKey) => this.#refused.has(call);
+  /** What the result of the call says, else what the call itself asks for. */
+  unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);

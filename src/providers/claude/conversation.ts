@@ -80,6 +80,7 @@ export class Conversation {
       ...(request === null ? {} : { request: key.record(session, request) }),
       model: asText(row.message?.model) ?? "",
       tokens: tokensOf(row),
+      ...(asObject(row.message?.usage)?.speed === "fast" ? ({ fast: true } as const) : {}),
       ended: hasEnded(row),
     };
     const name = [response, call.model, ...Object.values(call.tokens)].join(" ");

@@ -1,6 +1,6 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import type { LifecycleState, ReportedUsage, SpawnCalled } from "../../core/observation.ts";
+import type { LifecycleState, ReportedUsage, SpawnCalled, Unseen } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { type Notification, notificationsIn } from "./notification.ts";
 import { type Block, plainText, type Row } from "./rows.ts";
@@ -29,12 +29,16 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
     agentType: makes === "one" ? (asWords(input.subagent_type) ?? "general-purpose") : null,
     description: asWords(input.description) ?? asWords(input.skill),
     name,
+    ...(name !== null && team !== null ? { unseen: mateOf(`${name}@${team}`) } : {}),
     offers: makes === "one" ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate] : [],
   };
 }
 
 /** The call returns at once, and its agent works on: in the background, or as a team mate. */
 const LAUNCHED = /^(Async agent launched|Spawned successfully)/;
+
+/** Team mates are known by name and team, also where their sessions are not on this machine. */
+const mateOf = (id: string): Unseen => ({ id, kind: "teammate" });
 
 /** What a tool result says about an agent: which one the call made, and how it began or ended. */
 export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, makes: SpawnCalled["makes"] | null): void {
@@ -74,7 +78,10 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   }
   if (told !== null && status === "teammate_spawned") {
     const [name, team] = [asWords(told.name), asWords(told.team_name)];
-    if (name !== null && team !== null) out.add({ type: "call-offers", call, match: key.mateMatch(name, team) });
+    const id = asWords(told.teammate_id) ?? asWords(told.agent_id) ?? (name !== null && team !== null ? `${name}@${team}` : null);
+    const [, ofName, ofTeam] = /^(.+)@([^@]+)$/.exec(id ?? "") ?? [];
+    const match = key.mateMatch(name ?? ofName ?? "", team ?? ofTeam ?? "");
+    if (id !== null) out.add({ type: "call-offers", call, match, unseen: mateOf(id) });
     lifecycle("launched", "the result of its call says teammate_spawned");
     return;
   }
