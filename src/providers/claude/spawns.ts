@@ -83,8 +83,9 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   // Agent files of -p runs have no toolUseResult; the text names the agent.
   const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
   if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
-  if (/^Async agent launched/.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
-  else if (named !== undefined || status === "completed") lifecycle("completed", "its call has returned", finalReport(told, result));
+  if (/^Async agent launched|^Spawned successfully/.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
+  // Any other status is one that this version does not know, such as another way to launch an agent.
+  else if (status === null || status === "completed") lifecycle("completed", "its call has returned", finalReport(told, result));
 }
 
 function describeChild(out: FindingsOf, told: JsonObject, child: string, session: string) {
