@@ -179,6 +179,7 @@ export function buildProgram(): Command {
   common(program.command("hook"))
     .description("what agents' hooks call: keeps the payload on stdin, wakes the server and is gone; prints nothing")
     .option("--flush", "send what happened since the last time, if tracing is switched on")
+    .option("--stay", "with --flush: stay until the turns that are under way have ended")
     .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")

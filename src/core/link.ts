@@ -40,6 +40,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** Whether the operating-system process of its thread is there. */
+  readonly process: ProcessView["is"];
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
@@ -170,6 +172,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       ending,
       waiting: verdict.status === "running" ? waitOf(info) : null,
       statements,
+      process: process.is,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],

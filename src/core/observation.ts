@@ -78,8 +78,8 @@ export interface AgentDescribed {
   readonly path?: string;
   /** It began as a copy of that one, and what was copied is not in its records. */
   readonly forkedFrom?: AgentKey;
-  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
-  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
+  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. `readTo`: the offset up to which its lines are among the facts; set by the store. */
+  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null; readonly readTo?: number };
   /** Restrictions that the product records; null where it records none of that kind. */
   readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */

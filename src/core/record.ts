@@ -71,7 +71,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       byStatus: countStatuses(children),
     },
     result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
-    records: agent.files,
+    records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [...agent.warnings, ...missingTranscript(agent)],
   };
 }
