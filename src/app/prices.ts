@@ -17,7 +17,7 @@ function priceList(): PriceList {
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call.model) ?? 1) : 1);
+    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call, provider) ?? 1) : 1);
   };
 }
 
@@ -43,18 +43,6 @@ function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
 }
 
 /**
- * How many times the standard prices a call in fast mode costs, caches included, at any size of the request. The price lists do not know of it.
- * Source: "Pricing" on https://platform.claude.com/docs/en/build-with-claude/fast-mode (2026-11), and its earlier version for Opus 4.6 and 4.7.
- */
-const FAST_FACTORS: readonly (readonly [RegExp, number])[] = [
-  [/^claude-opus-4-[67]\b/, 6],
-  [/^claude-opus-4-8\b/, 2],
-  [/^claude-opus-5\b/, 2],
-];
-
-const fastFactor = (model: string): number | null => FAST_FACTORS.find(([name]) => name.test(model))?.[1] ?? null;
-
-/**
  * What a call cost by the product's own word, else by the public price lists at the time it was made; null for a model that is on none of them, and in fast
  * mode for a model whose fast price is not known. Prices that depend on the size of a request are those of each request.
  */
@@ -62,7 +50,7 @@ export const listPrice: Price = (asked: ModelCall, provider: string) => {
   if (asked.costUsd !== undefined) return asked.costUsd;
   const standard = standardPrice(asked, provider);
   if (!asked.fast || standard === null) return standard;
-  const factor = fastFactor(asked.model);
+  const factor = fastFactor(asked, provider);
   return factor === null ? null : standard * factor;
 };
 
@@ -90,6 +78,7 @@ const standardPrice: Price = (asked: ModelCall, provider: string) => {
   return ownPrice(price, call);
 };
 
+const fastFactor = ({ model }: ModelCall, provider: string) => productOf(provider)?.fastFactor?.(model) ?? null;
 const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
 
 /** The call as price lists count: what a model thought is output. */

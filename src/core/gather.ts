@@ -149,6 +149,7 @@ export function gatherAgents(
       case "call-aliased":
       case "call-offers":
       case "call-refused":
+      case "agents-stated":
       case "agent-aliased":
       case "file-refused":
         break;

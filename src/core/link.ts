@@ -165,6 +165,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     linked.set(key, {
       ...info,
       kind: info.kind ?? parentage.unseenKinds.get(key) ?? null,
+      warnings: [...info.warnings, ...(parentage.lost.get(key) ?? [])],
       ...name,
       parent: parentOf(key),
       depth,

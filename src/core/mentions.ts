@@ -57,6 +57,7 @@ function agentsNamed(o: Observation): readonly AgentKey[] {
     case "call-aliased":
     case "call-offers":
     case "call-refused":
+    case "agents-stated":
     case "call-unrecorded":
     case "total-stated":
     case "plan-stated":

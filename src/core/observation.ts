@@ -40,6 +40,7 @@ export type Fact =
   | CallAliased
   | CallOffers
   | CallRefused
+  | AgentsStated
   | AgentAliased
   | FileRefused
   | ParentNamed
@@ -243,6 +244,16 @@ export interface CallOffers {
 export interface CallRefused {
   readonly type: "call-refused";
   readonly call: CallKey;
+}
+
+/** The product says how many agents a call made, and what they used together. They are known by nothing else where their records are gone. */
+export interface AgentsStated {
+  readonly type: "agents-stated";
+  readonly call: CallKey;
+  /** What each would be known as. */
+  readonly agents: readonly AgentKey[];
+  readonly kind: AgentKind;
+  readonly tokens: number | null;
 }
 
 /** Two names for one agent: a witness that learns its id later called it something else till then. */

@@ -1,3 +1,4 @@
+import { plural } from "./format.ts";
 import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "./ids.ts";
 import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source, type Unseen } from "./observation.ts";
 import type { Problem } from "./problem.ts";
@@ -45,6 +46,8 @@ export interface Parentage {
   readonly unanswered: ReadonlySet<AgentKey>;
   /** The kinds of those that the product gives a name and a kind all the same. */
   readonly unseenKinds: ReadonlyMap<AgentKey, AgentKind>;
+  /** Of an agent whose agents are known by number alone: what is known of them, in words. */
+  readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   readonly problems: readonly Problem[];
 }
@@ -102,6 +105,18 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     const says = `the ${call.tool} call ${nativeCall(call.call)} asks for it, and no record of its own is known`;
     add(agent, { parent: call.speaker, call: call.call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
   }
+  const lost = new Map<AgentKey, readonly string[]>();
+  for (const stated of agentsWithoutRecords(facts, calls, tied)) {
+    const { parent, call, agents: missing, kind, warning, at, id } = stated;
+    lost.set(parent, [...(lost.get(parent) ?? []), warning]);
+    for (const agent of missing) {
+      agents.add(agent);
+      unanswered.add(agent);
+      unseenKinds.set(agent, kind);
+      const says = "the product says that the call made it, and no record of its own is known";
+      add(agent, { parent, call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at, from: id });
+    }
+  }
   for (const link of manual) {
     if (early.has(link)) continue;
     // Only now are the agents known that stand for unanswered calls.
@@ -127,6 +142,7 @@ export function decideParents(facts: readonly Observation[], agents: Set<AgentKe
     parents: cut.parents,
     unanswered,
     unseenKinds,
+    lost,
     problems,
     spawnCall: (agent) => {
       const call = callOf(agent);
@@ -146,6 +162,24 @@ function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): Par
 function inItsThread(agent: AgentKey, why: string): ParentEvidence {
   const says = `${why}; its id belongs to this thread`;
   return { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null };
+}
+
+/** Agents that a call is said to have made, and of whom not one left a record; one statement a call, the first. */
+function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, tied: ReadonlySet<CallKey>) {
+  const stated = facts.filter((o) => o.type === "agents-stated").sort(byTime);
+  if (stated.length === 0) return;
+  // Their records may be there while the one that ties them to the call is lost.
+  const untied = new Set(facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) === undefined ? [threadOf(o.child)] : [])));
+  const seen = new Set<CallKey>();
+  for (const o of stated) {
+    const call = calls.resolve(o.call);
+    const parent = calls.callerOf(call);
+    if (parent === undefined || tied.has(call) || seen.has(call) || untied.has(threadOf(parent))) continue;
+    seen.add(call);
+    const used = o.tokens === null ? "" : `, which used ${plural(o.tokens, "token")} by the product's own count`;
+    const warning = `a ${o.kind} made ${plural(o.agents.length, "agent")}${used}: no transcript of that is left`;
+    yield { ...o, call, parent, warning };
+  }
 }
 
 /** Who made which tool call, under all the names a call has. */

@@ -46,6 +46,8 @@ export interface Provider {
   readonly vendor: string | null;
   /** What models thought is not in its output tokens but beside them, and costs the same. */
   readonly thoughtsBesideOutput?: true;
+  /** How many times the standard price a call in fast mode costs; null where that is not known. */
+  readonly fastFactor?: (model: string) => number | null;
   /** How its ids look, for a person who mistyped one. */
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */

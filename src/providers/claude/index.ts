@@ -1,6 +1,7 @@
 import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
+import { fastFactor } from "./fast.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
@@ -25,6 +26,7 @@ export const claude: Provider = {
   name: NAME,
   product: "Claude Code",
   vendor: "anthropic",
+  fastFactor,
   folders: ["projects", "sessions"],
   idForm: "a session id is a UUID such as 833fc0f4-0b5d-4c2e-9d3f-6c1de7a1b2c3",
   roots(env, home) {

@@ -20,6 +20,7 @@ describe("a task notification", () => {
       summary: "Agent &quot;Work&quot; finished",
       result: "All is\ndone.",
       isAgent: true,
+      agents: null,
     });
   });
 

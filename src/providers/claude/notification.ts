@@ -11,6 +11,8 @@ export interface Notification {
   readonly result: string | null;
   /** Background shells and workflows notify too. */
   readonly isAgent: boolean;
+  /** Of a workflow: how many agents it had, and what they used together. */
+  readonly agents: { readonly count: number; readonly tokens: number | null } | null;
 }
 
 const STATES: ReadonlyMap<string, LifecycleState> = new Map(
@@ -38,9 +40,24 @@ export function* notificationsIn(text: string): Generator<Notification> {
       summary,
       result,
       isAgent: /^Agent\b|background agent/.test(summary),
+      agents: agentsIn(body.slice(Math.max(0, body.lastIndexOf("</result>")))),
     };
   }
 }
+
+/** The usage stands behind the result. */
+function agentsIn(tail: string): Notification["agents"] {
+  const usage = between(tail, "<usage>", "</usage>") ?? "";
+  const number = (name: string) => {
+    const [, digits] = new RegExp(`<${name}>\\s*(\\d{1,15})\\s*</${name}>`).exec(usage) ?? [];
+    return digits === undefined ? null : Number(digits);
+  };
+  const count = number("agent_count");
+  return count === null || count === 0 ? null : { count: Math.min(count, MAX_AGENTS), tokens: number("subagent_tokens") };
+}
+
+/** More than any workflow may have. */
+const MAX_AGENTS = 1_000;
 
 /** What stands in each notification. Searched for by hand: for a lazy expression, thousands of tags that nobody closes are work without end. */
 function* bodiesIn(text: string): Generator<string> {

@@ -152,6 +152,13 @@ function readNotification(out: FindingsOf, note: Notification, task: string, ses
       source: "parent_rollout",
       says: `a notification names the call and agent ${task}`,
     });
+  if (note.agents !== null && note.toolUse !== null) {
+    const { count, tokens } = note.agents;
+    const agents = Array.from({ length: count }, (_, i) => key.agent(session, `${note.toolUse}.${i + 1}`));
+    out.add({ type: "agents-stated", call: key.call(session, note.toolUse), agents, kind: "workflow", tokens });
+    const says = `a notification says how their workflow ended: ${JSON.stringify(firstLine(note.summary))}`;
+    for (const of of agents) if (note.state !== null) out.add({ type: "lifecycle", of, state: note.state, source: "parent_rollout", says, result: null });
+  }
   if (note.state !== null)
     out.add({
       type: "lifecycle",
