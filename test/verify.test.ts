@@ -213,7 +213,7 @@ describe("the command", () => {
   it("has nothing to compare with where a version writes no totals, and that is fine", async () => {
     const { code, stdout } = await retinue(recordedHome("claude", "v2.1.240").home, ["verify"]);
     expect(code).toBe(0);
-    expect(stdout).toContain("the product states no total for it: its version writes none, or it was killed");
+    expect(stdout).toContain("no total of the product's that is independent of the count is known for it: its version writes none, or it was killed");
   });
 
   it("exits with 1 where there is no thread at all", async () => {

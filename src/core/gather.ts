@@ -16,6 +16,7 @@ export interface ModelCall {
   readonly outsideTotals?: true;
   readonly outputOnly?: true;
   readonly fast?: true;
+  readonly fromTotals?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -238,7 +239,16 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
     const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
     const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
-    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside, ...partial, ...fast };
+    const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
+    const of = {
+      model,
+      ...(vendor === undefined ? {} : { vendor }),
+      ...(costUsd === undefined ? {} : { costUsd }),
+      ...outside,
+      ...partial,
+      ...fast,
+      ...derived,
+    };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });

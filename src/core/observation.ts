@@ -159,6 +159,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** Worked out from the product's running totals: these cannot be held against it. */
+  readonly fromTotals?: true;
   /** Answered in the vendor's fast mode, which has prices of its own. */
   readonly fast?: true;
   /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */

@@ -83,7 +83,7 @@ function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly Linked
   const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => g.calls)]);
   const { settled } = thread;
   const last = settled?.settlements.at(-1);
-  const found = settled === null ? { reasons: [noTotal(thread)], differences: [] } : findingsOf(forest, thread, settled, calls, price);
+  const found = settled === null ? { reasons: [noTotal(thread, calls)], differences: [] } : findingsOf(forest, thread, settled, calls, price);
   return {
     schema: "retinue/verification@1",
     uri: thread.uri,
@@ -133,12 +133,13 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
   return { differences, reasons: [...reasons, ...(differences.length > 0 ? [] : prices(settlements, price, partsOf(thread.key).provider))] };
 }
 
-const noTotal = ({ verdict }: LinkedAgent): Reason => ({
+const noTotal = ({ verdict }: LinkedAgent, calls: readonly ModelCall[]): Reason => ({
   code: "no-total",
-  says:
-    verdict.status === "running"
+  says: calls.some((call) => call.fromTotals)
+    ? "its answers are counted from the product's own running totals: there is no second number to compare them with"
+    : verdict.status === "running"
       ? "it still runs, and has stated no total so far"
-      : "the product states no total for it: its version writes none, or it was killed",
+      : "no total of the product's that is independent of the count is known for it: its version writes none, or it was killed",
   tokens: NO_AMOUNTS,
 });
 

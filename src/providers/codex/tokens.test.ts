@@ -64,3 +64,10 @@ describe("records of single answers", () => {
     });
   });
 });
+
+it("an answer that is worked out from running totals says so: they cannot be held against the count", () => {
+  const counter = new TokenCounter("t");
+  const usage = { input_tokens: 10, output_tokens: 2 };
+  expect(counter.total({ info: { total_token_usage: usage } })).toMatchObject({ fromTotals: true });
+  expect(new TokenCounter("t").record({ usage, response_id: "r", thread_id: "t" })).not.toHaveProperty("fromTotals");
+});

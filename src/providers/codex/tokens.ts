@@ -12,6 +12,7 @@ const NONE: Counts = [0, 0, 0, 0, 0];
 export interface Counted {
   readonly response: RecordKey;
   readonly tokens: Tokens;
+  readonly fromTotals?: true;
 }
 
 /**
@@ -60,7 +61,7 @@ export class TokenCounter {
 
   #count(now: Counts, tokens: Counts): Counted {
     this.#total = now;
-    return { response: key.total(this.#thread, now), tokens: tokensOf(tokens) };
+    return { response: key.total(this.#thread, now), tokens: tokensOf(tokens), fromTotals: true };
   }
 }
 
