@@ -1,5 +1,5 @@
 import { typeName } from "../core/display-name.ts";
-import type { AgentEvent } from "../core/event.ts";
+import { type AgentEvent, shownText } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, namesOf } from "../core/link.ts";
 import { kindOf } from "../core/record.ts";
@@ -59,10 +59,10 @@ export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
   };
 }
 
-function wordsOf({ kind, text, tool, spawn }: AgentEvent): string {
+function wordsOf({ kind, text, summary, tool, spawn }: AgentEvent): string {
   if (kind === "toolCall") return `${tool?.name ?? "tool"} ${JSON.stringify(tool?.input ?? null)}`;
   if (kind === "spawn") return `Spawned: ${text ?? spawn?.type ?? "an agent"}`;
-  return text ?? "";
+  return shownText({ summary, text }) ?? "";
 }
 
 export const activityOf = (agent: LinkedAgent, { events, first, last }: LogSpan): AgentActivity => ({

@@ -8,6 +8,7 @@ import type { Tokens } from "../core/usage.ts";
 import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
 import type { Library } from "./library.ts";
+import { summaryOf } from "./markup.ts";
 import { isWholeJson } from "./sync.ts";
 import { type FoundDatabase, objectRecords } from "./sync-database.ts";
 
@@ -162,6 +163,7 @@ export class EventReader {
       time: draft.at,
       kind: draft.kind,
       text: draft.text,
+      summary: summaryOf(draft),
       tool: draft.tool && {
         name: draft.tool.name ?? this.#toolNames.get(draft.tool.call) ?? null,
         callId: nativeCall(draft.tool.call),
@@ -187,8 +189,8 @@ export class EventReader {
   #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
     const seq = (this.#counters.get(event.uri) ?? 0) + 1;
     this.#counters.set(event.uri, seq);
-    const { schema, uri, id, at, kind, text, tool, usage, spawn, status, ref } = event;
-    return { schema, uri, id, seq, at, kind, text, tool, usage, spawn, status, ref };
+    const { schema, uri, id, at, kind, text, summary, tool, usage, spawn, status, ref } = event;
+    return { schema, uri, id, seq, at, kind, text, summary, tool, usage, spawn, status, ref };
   }
 }
 
@@ -254,6 +256,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     schema: "retinue/event@1",
     uri: agent.uri,
     text: null,
+    summary: null,
     tool: null,
     usage: null,
     ref: null,
