@@ -12,7 +12,7 @@ let server: Running;
 let tab: Visit;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel"]))]);
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"]))]);
   tab = await visit(browser, server.url);
 }, 180_000);
 afterAll(async () => {
@@ -34,8 +34,8 @@ describe("a notification of an end in the background", () => {
   });
 
   it("is a sentence in the log", async () => {
-    await tab.goto(`#/log/${TREE}`);
-    await tab.page.getByText(SENTENCE).first().waitFor();
+    await tab.goto("#/log/claude://16ff625c-81fc-41a2-88cf-4b4069d6af28");
+    await tab.page.getByText("Background A finished: ").first().waitFor();
     expect(await tab.page.locator("main").textContent()).not.toContain("<task-notification>");
     expect(tab.complaints).toEqual([]);
   });
