@@ -10,7 +10,7 @@ import { readMachine } from "../src/app/machine.ts";
 import { openLibrary } from "../src/app/open.ts";
 import { loadSettings } from "../src/app/settings.ts";
 import { treeOf } from "../src/core/record.ts";
-import { hasLineBeyond } from "../src/transports/files.ts";
+import { hasLineBeyond } from "../src/transports/lines.ts";
 import { mainWriter, THREAD_FILE, text } from "./claude-records.ts";
 import { filesBelow } from "./fixtures.ts";
 

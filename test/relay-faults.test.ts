@@ -250,8 +250,17 @@ describe("a session of which nobody knows whose it is", () => {
       const uri = `opencode://${foreign}`;
       const parent = async () => (await watching.json<{ parent?: string | null }>(`/api/agents/${encodeURIComponent(uri)}`)).parent;
       await until(async () => (await parent()) === "unassigned://opencode");
+      const mappings = async () =>
+        (
+          await watching.json<{ session_mappings: { child_session_id: string; parent_session_id: string | null; inferred: boolean }[] }>(
+            `/api/cards/${id}/agent-activity`,
+          )
+        ).session_mappings;
       if (guess) await until(async () => (await card()).inferred.includes(uri));
       else expect((await card()).inferred).toEqual([]);
+      // That it is in the card is a guess, and said to be one; whose child it is nobody knows.
+      const guessed = (await mappings()).filter(({ child_session_id }) => child_session_id === foreign);
+      expect(guessed.map(({ parent_session_id, inferred }) => [parent_session_id, inferred])).toEqual(guess ? [[null, true]] : []);
       expect((await card()).threads).toEqual([`opencode://${root}`]);
       await until(() => server.listeners > 0);
       const info = { id: foreign, title: "Somebody's own", directory: "/x", time: { created: 1, updated: 2 } };

@@ -79,7 +79,8 @@ async function said(library: Library, root: string): Promise<object[]> {
   const forest = library.forestOf([key]);
   const events = await readEvents(library, forest, subtreeOf(forest, key));
   // Whichever event of an answer came first shows its tokens.
-  return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({ uri, at, kind, text, tool, spawn, status }));
+  // A server reports a failure before the failed message is written: the time of the error event is when the report arrived.
+  return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({ uri, at: kind === "error" ? null : at, kind, text, tool, spawn, status }));
 }
 
 /** What happened at one moment may have come in another order. */

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { hasLineBeyond, type ReadCounts } from "../transports/files.ts";
+import type { ReadCounts } from "../transports/files.ts";
+import { hasLineBeyond } from "../transports/lines.ts";
 import type { RootSeen } from "./discover.ts";
 import type { Env } from "./home.ts";
 import type { FileToRead } from "./look.ts";

@@ -3,9 +3,9 @@ import type { LinkedAgent } from "../core/link.ts";
 import type { Entry, Provider } from "../core/provider.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { noReads, readLines } from "../transports/files.ts";
+import { noReads } from "../transports/files.ts";
+import { jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
-import { isWholeJson } from "./sync.ts";
 
 /** An entry of a thread, and where it stands. */
 export interface ThreadEntry extends Entry {
@@ -26,7 +26,7 @@ export async function entriesOf(library: Library, agent: LinkedAgent): Promise<r
   const entries = new Map<string, Omit<ThreadEntry, "isLeaf">>();
   for (const { path } of agent.files) {
     if (library.source(path)?.stream.shape !== "lines") continue;
-    for await (const lines of readLines(path, noReads(), isWholeJson)) {
+    for await (const lines of jsonLines(path, noReads())) {
       for (const line of lines) {
         const entry = line.is === "line" ? provider.entry(line.bytes) : null;
         // The same session may be in several roots, here and imported.

@@ -142,11 +142,11 @@ export class MergedLog {
     for (const { log, index } of fresh) this.#places.push({ log, index });
   }
 
-  /** Of everything that happened, with its id; how agents stand by now is left out. */
-  get ids(): readonly { readonly id: string; readonly index: number }[] {
-    return this.#places.flatMap(({ log, index: at }, index) => {
+  /** Everything that happened from this place in the log on, with its id and time; how agents stand by now is left out. */
+  happened(from: number): { readonly id: string; readonly index: number; readonly time: number }[] {
+    return this.#places.slice(from).flatMap(({ log, index: at }, i) => {
       const id = log.idAt(at);
-      return id === null ? [] : [{ id, index }];
+      return id === null ? [] : [{ id, index: from + i, time: log.timeOf(at) }];
     });
   }
 

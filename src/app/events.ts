@@ -5,11 +5,12 @@ import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Parser } from "../core/provider.ts";
 import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
-import { type LinePosition, noReads, positionAfter, readIfThere, readLines } from "../transports/files.ts";
+import { noReads, readIfThere } from "../transports/files.ts";
+import { type LinePosition, positionAfter } from "../transports/lines.ts";
 import { asSource } from "./discover.ts";
+import { eventPlace, eventsIn, jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
 import { summaryOf } from "./markup.ts";
-import { isWholeJson } from "./sync.ts";
 import { type FoundDatabase, objectRecords } from "./sync-database.ts";
 
 /** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
@@ -100,17 +101,17 @@ export class EventReader {
     if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
     if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
-    for await (const lines of readLines(path, noReads(), isWholeJson, file.position, { packed })) {
+    for await (const lines of jsonLines(path, noReads(), file.position, packed)) {
       for (const line of lines) {
         if (line.is === "unfinished") continue;
         if (line.is === "line") {
-          const drafts = file.parser.events(line.bytes, line.number);
+          const drafts = eventsIn(file.parser, line);
           const after = alikeAfter(drafts);
           for (const [number, draft] of drafts.entries()) {
             // Where lines tell how something stands by now, the same is said again and again.
             if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
             const from = { path, place: { line: line.number, offset: line.offset }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
-            yield { ...draft, id: `${path}:${line.number}#${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
+            yield { ...draft, id: `${eventPlace(path, line)}${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
           }
         }
         file.position = positionAfter(line);

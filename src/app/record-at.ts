@@ -1,10 +1,11 @@
 import { open } from "node:fs/promises";
 import type { EventDraft } from "../core/event.ts";
+import { recordsIn } from "../core/lines.ts";
 import type { RecordPlace } from "../core/store.ts";
-import { noReads, readIfThere, readLines, WITHOUT_WAITING } from "../transports/files.ts";
+import { noReads, readIfThere, WITHOUT_WAITING } from "../transports/files.ts";
 import { asSource } from "./discover.ts";
+import { jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
-import { isWholeJson } from "./sync.ts";
 import { objectRecord } from "./sync-database.ts";
 
 /** What one record says, read again from where it stands; nothing if it is gone by now. */
@@ -35,7 +36,7 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
       const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
       const end = buffer.subarray(0, bytesRead).indexOf(10);
       parts.push(buffer.subarray(0, end >= 0 ? end : bytesRead));
-      if (end >= 0 || bytesRead < BLOCK) return withoutZeroes(Buffer.concat(parts));
+      if (end >= 0 || bytesRead < BLOCK) return firstRecord(withoutZeroes(Buffer.concat(parts)));
     }
   } finally {
     await file.close();
@@ -48,9 +49,15 @@ async function unpackLine(
   { line: number, offset }: { readonly line: number; readonly offset: number },
   packed: "zstd",
 ): Promise<Uint8Array | null> {
-  for await (const lines of readLines(path, noReads(), isWholeJson, { offset, lines: number - 1 }, { packed }))
+  for await (const lines of jsonLines(path, noReads(), { offset, lines: number - 1 }, packed))
     for (const line of lines) if (line.is === "line" && line.number === number) return line.bytes;
   return null;
+}
+
+/** Others may stand behind it in the same line. */
+function firstRecord(line: Buffer): Buffer {
+  const [first] = recordsIn(line) ?? [];
+  return first === undefined ? line : line.subarray(first.start, first.end);
 }
 
 /** A crash may have left some behind the record. */

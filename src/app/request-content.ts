@@ -5,9 +5,9 @@ import type { Piece, RequestContent } from "../core/request.ts";
 import type { AskedRow, TrafficRow } from "../core/traffic.ts";
 import { partOf } from "../providers/proxy/blocks.ts";
 import { readRow } from "../providers/proxy/rows.ts";
-import { noReads, readLines } from "../transports/files.ts";
+import { noReads } from "../transports/files.ts";
 import { Failure } from "./failure.ts";
-import { isWholeJson } from "./sync.ts";
+import { jsonLines } from "./json-lines.ts";
 
 const PREVIEW = 600;
 
@@ -51,7 +51,7 @@ export async function pieceOf({ file }: RecordedExchange, name: string): Promise
 }
 
 async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
-  for await (const lines of readLines(file, noReads(), isWholeJson, { offset: 0, lines: 0 }, { packed: undefined }))
+  for await (const lines of jsonLines(file, noReads()))
     for (const line of lines) {
       const recorded = line.is === "line" ? readRecorded(line.bytes) : null;
       const row = recorded !== null && "note" in recorded ? readRow(recorded.note) : null;

@@ -71,7 +71,7 @@ export class Requests {
       uri: agent?.uri ?? null,
       is_subtask: agent !== null && agent.parent !== null,
       parent_task_request_id: agent === null ? null : this.#askedIn(agent),
-      task_tool_invocation: exchange.invocations.map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
+      task_tool_invocation: this.#tasks(exchange).map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
       conversation_id: agent?.sessionId ?? partsOf(exchange.thread).thread,
       branch: exchange.branch,
       previous_request_id: exchange.before,
@@ -93,6 +93,13 @@ export class Requests {
       first_token_ms: exchange.firstTokenMs,
       duration_ms: exchange.durationMs,
     };
+  }
+
+  /** Calls that make agents. Of tools that may do something else as well, only those that an agent answers. */
+  #tasks({ thread, invocations }: RecordedExchange): readonly Invocation[] {
+    if (invocations.every(({ makes }) => makes === "one")) return invocations;
+    const answered = new Set(this.forestOf(thread).agents.values().map(callOf));
+    return invocations.filter(({ makes, call }) => makes === "one" || answered.has(call));
   }
 
   /** The request whose answer called for the agent. */

@@ -4,9 +4,11 @@ import type { AgentKey } from "../core/ids.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
-import { type LinePosition, positionAfter, type ReadCounts, readLines, readWhole, tailBefore } from "../transports/files.ts";
+import { type ReadCounts, readWhole, tailBefore } from "../transports/files.ts";
+import { type LinePosition, positionAfter } from "../transports/lines.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, Standing, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
+import { findingsIn, jsonLines } from "./json-lines.ts";
 import { saidIn } from "./said.ts";
 import { syncDatabase } from "./sync-database.ts";
 
@@ -105,12 +107,12 @@ async function readTranscript(found: Found, before: FileState | null, goesOn: bo
     exchanges = new Map();
   };
   let handed = state.offset;
-  for await (const lines of readLines(found.path, counts, isWholeJson, { offset: state.offset, lines: state.lines }, { packed })) {
+  for await (const lines of jsonLines(found.path, counts, { offset: state.offset, lines: state.lines }, packed)) {
     for (const line of lines) {
       // It will be read when it is finished; until then `doctor` tells of it.
       if (line.is === "unfinished" && packed === undefined) continue;
       if (line.is === "line") {
-        const findings = parser.push(line.bytes, line.number);
+        const findings = findingsIn(parser, line);
         standing.add(findings);
         for (const p of findings.problems) problems.tell(p);
         for (const e of findings.exchanges ?? []) exchanges.set(e.id, e);
@@ -168,14 +170,3 @@ const takenBack = (state: FileState): FileBatch => ({
   problems: [],
   texts: [],
 });
-
-/** A last line without its end may be complete all the same: editors and copies cut the final newline. */
-export function isWholeJson(line: Uint8Array): boolean {
-  try {
-    JSON.parse(new TextDecoder().decode(line));
-    return true;
-  } catch {
-    // Still being written, or junk.
-    return false;
-  }
-}

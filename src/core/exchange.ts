@@ -39,6 +39,8 @@ export interface Invocation {
   readonly name: string;
   readonly prompt: string | null;
   readonly description: string | null;
+  /** `maybe`: the tool may make an agent, or do something else. */
+  readonly makes: "one" | "maybe";
 }
 
 /** An exchange and the recording it stands in. */

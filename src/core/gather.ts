@@ -22,6 +22,7 @@ export interface ModelCall {
 }
 
 export interface PendingCall {
+  readonly call: CallKey;
   readonly name: string;
   readonly spawns: boolean;
   /** What has to come before it begins. */
@@ -34,6 +35,7 @@ export interface StatedWait {
   readonly for: string | null;
   readonly says: string;
   readonly since: number | null;
+  readonly call: CallKey | null;
 }
 
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
@@ -194,9 +196,9 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     own:
       standing === undefined || standing.stands === null
         ? null
-        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null },
+        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null, error: standing.error ?? null },
     pending: pendingCalls(records, spawns),
-    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at })),
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
     messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
@@ -280,14 +282,21 @@ function pendingCalls(records: readonly ObservationOf<"record">[], spawns: Reado
     .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
     .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
-    calls.filter((c) => !results.has(c.call)).map((c) => [c.call, { name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
+    calls
+      .filter((c) => !results.has(c.call))
+      .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }
 
-/** A response spread over several rows is one message. */
+/**
+ * A response spread over several rows is one message. The product and a proxy may both have seen a conversation, and know its messages by different names:
+ * whoever saw more of it counts.
+ */
 function countMessages(records: readonly ObservationOf<"record">[]): number {
-  return new Set(records.filter((r) => r.message).map((r) => r.keys.at(-1) ?? r.id)).size;
+  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => r.keys.at(-1) ?? r.id)).size;
+  const messages = records.filter((r) => r.message);
+  return Math.max(count(messages.filter((r) => !r.witness)), count(messages.filter((r) => r.witness)));
 }
 
 /** The words of the last response that said anything. */

@@ -29,6 +29,12 @@ export const recordKey = (provider: string, record: string) => `${provider}:${re
 export const matchKey = (provider: string, kind: string, value: string) => `${provider}:${kind}:${value}` as MatchKey;
 export const observationId = (place: string, number: number) => `${place}#${number}` as ObservationId;
 
+const OFFSET_DIGITS = 15;
+
+/** The id of an observation in a record that stands behind another one in the same line, at this byte of the file. */
+export const inRecordBehind = (id: ObservationId, offset: number) =>
+  `${placeOf(id)}#@${String(offset).padStart(OFFSET_DIGITS, "0")}.${id.slice(id.lastIndexOf("#") + 1)}` as ObservationId;
+
 /** The file and line behind an observation, as a person would look it up. */
 export const placeOf = (id: ObservationId) => id.slice(0, id.lastIndexOf("#"));
 

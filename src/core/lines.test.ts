@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readJsonLine } from "./lines.ts";
+import { readJsonLine, recordsIn } from "./lines.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const read = (text: string, line = 3) => readJsonLine(bytes(text), "f", line, /\{"id":/g);
@@ -35,4 +35,25 @@ describe("a document", () => {
   it("of which nothing is complete says nothing", () => {
     expect(read('{"sess', 0).isRead).toBe(false);
   });
+});
+
+describe("several records in one line", () => {
+  const split = (text: string) => recordsIn(bytes(text))?.map(({ start, end }) => new TextDecoder().decode(bytes(text).subarray(start, end))) ?? null;
+
+  it.each([
+    ['{"a":1}{"b":"}{"}', ['{"a":1}', '{"b":"}{"}']],
+    ['{"a":"\\"}{\\""} \t{ "b":{"c":{}}}\r', ['{"a":"\\"}{\\""}', '{ "b":{"c":{}}}']],
+    ['{"a":1}{"b":2}{"ü":3}{}', ['{"a":1}', '{"b":2}', '{"ü":3}', "{}"]],
+  ])("%s are told apart", (line, records) => expect(split(line)).toEqual(records));
+
+  it.each([
+    ['{"a":1}{"b":{"c', ['{"a":1}', '{"b":{"c']],
+    ['{"a":1}{', ['{"a":1}', "{"]],
+    ['{"a":1}{"b":2}{"c":tru}', ['{"a":1}', '{"b":2}', '{"c":tru}']],
+    ['{"a":1},', ['{"a":1}', ","]],
+  ])("%s: the whole ones are, and the rest is the last", (line, records) => expect(split(line)).toEqual(records));
+
+  it.each(['{"a":"}{"}', '{"a":[{"b":1},{"c":"} {"}]}', '{"a":1', '{"a":"torn{"b":1}', "", "[1]{", '{"a":1} '])("%s is one, or none that is whole", (line) =>
+    expect(split(line)).toBeNull(),
+  );
 });

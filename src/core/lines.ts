@@ -55,3 +55,77 @@ function beforeCut(text: string): { readonly value: unknown } | null {
   }
   return whole === null ? null : parseJson(text.slice(0, whole.end) + whole.open.toReversed().join(""));
 }
+
+/** Where something stands in a line. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
+const isBlank = (byte: number | undefined) => byte !== undefined && byte <= 0x20;
+
+/**
+ * The records of a line that holds several, as two processes that append to one file leave it; null for a line that is one record.
+ * Only whole records at its beginning are told apart. What follows the last of them, such as a record that was cut off, is the last span.
+ */
+export function recordsIn(line: Uint8Array): readonly Span[] | null {
+  if (!mayHoldSeveral(line) || parseJson(decoder.decode(line)) !== null) return null;
+  const spans: Span[] = [];
+  for (let start = afterBlanks(line, 0); start < line.length; ) {
+    const end = line[start] === OPEN ? objectEnd(line, start) : null;
+    const isWhole = end !== null && parseJson(decoder.decode(line.subarray(start, end))) !== null;
+    // Nothing whole stands at its beginning: whoever reads it looks for a whole record at its end.
+    if (!isWhole && spans.length === 0) return null;
+    spans.push({ start, end: isWhole ? end : line.length });
+    if (!isWhole) break;
+    start = afterBlanks(line, end);
+  }
+  return spans.length < 2 ? null : spans;
+}
+
+const decoder = new TextDecoder();
+
+/**
+ * A cheap test that nearly every valid line fails, so that no line is parsed twice: outside of strings no object follows another without a comma, and in
+ * strings every quote is escaped.
+ */
+function mayHoldSeveral(line: Uint8Array): boolean {
+  if (line[afterBlanks(line, 0)] !== OPEN) return false;
+  let last = line.length - 1;
+  while (isBlank(line[last])) last -= 1;
+  if (line[last] !== CLOSE) return true;
+  for (let at = line.indexOf(OPEN, 1); at >= 0; at = line.indexOf(OPEN, at + 1)) {
+    const next = line[afterBlanks(line, at + 1)];
+    if (next !== QUOTE && next !== CLOSE) continue;
+    let before = at - 1;
+    while (isBlank(line[before])) before -= 1;
+    if (line[before] === CLOSE) return true;
+  }
+  return false;
+}
+
+function afterBlanks(line: Uint8Array, from: number): number {
+  let at = from;
+  while (isBlank(line[at])) at += 1;
+  return at;
+}
+
+/** Where the object ends that begins at `start`; null where it does not. */
+function objectEnd(line: Uint8Array, start: number): number | null {
+  let depth = 0;
+  let isInString = false;
+  for (let at = start; at < line.length; at += 1) {
+    const byte = line[at];
+    if (isInString) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) isInString = false;
+    } else if (byte === QUOTE) isInString = true;
+    else if (byte === OPEN) depth += 1;
+    else if (byte === CLOSE) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return null;
+}

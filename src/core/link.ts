@@ -1,8 +1,8 @@
 import type { StatusVerdict } from "./agent.ts";
 import { displayName } from "./display-name.ts";
 import { plural } from "./format.ts";
-import { type GatheredAgent, gatherAgents, type ModelCall } from "./gather.ts";
-import { type AgentKey, type RecordKey, threadOf } from "./ids.ts";
+import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
+import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
 import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
@@ -11,7 +11,7 @@ import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } f
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
-import { decideStatus, type OwnStand, type ProcessView } from "./status.ts";
+import { decide, type Ending, type OwnStand, type ProcessView } from "./status.ts";
 
 export interface LinkOptions {
   readonly now: number;
@@ -34,12 +34,12 @@ export interface LinkedAgent extends GatheredAgent {
   readonly evidence: readonly ParentEvidence[];
   readonly spawnCall: SpawnCall | undefined;
   readonly verdict: StatusVerdict;
+  /** How sure it is that it ended so; null where it has not ended, or where that is concluded from silence alone. */
+  readonly ending: Ending | null;
   /** What a person has to give it before it goes on; null where it waits for nobody. */
   readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
-  /** What its living process waits for, in the product's own word, such as a permission. */
-  readonly processWaitsFor: string | null;
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
@@ -56,6 +56,8 @@ export interface WaitForPerson {
   /** What it wants to do, in words. */
   readonly says: string;
   readonly since: number | null;
+  /** The tool call that is held up; null where it is not known. */
+  readonly call: CallKey | null;
 }
 
 export interface Forest {
@@ -145,12 +147,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     const label = (child: AgentKey) => displayName({ ...namesOf(infoOf(child), parentage.spawnCall(child)), ...idsOf(child) });
     const statements = said.get(key) ?? [];
     const process = processes(threadOf(key));
-    const verdict = decideStatus({
+    const { verdict, ending } = decide({
       own: withoutDoubt(info, children.map(infoOf)),
       statements,
       process,
       lastActivity: lastActivity.get(key) ?? parentage.spawnCall(key)?.at ?? null,
-      doing: doing(info, process, children, label),
+      doing: doing(info, children, label),
       missing: missingWords(info, parentage.unanswered.has(key), ownership.copiedFrom.get(key), parentOf(key) === null),
       now: options.now,
       staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
@@ -165,9 +167,9 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       evidence: parentage.evidence.get(key) ?? [],
       spawnCall: parentage.spawnCall(key),
       verdict,
-      waiting: verdict.status === "running" ? waitOf(info, processes(threadOf(key))) : null,
+      ending,
+      waiting: verdict.status === "running" ? waitOf(info) : null,
       statements,
-      processWaitsFor: process.is === "alive" ? process.waitingFor : null,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
@@ -176,6 +178,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
     });
   }
   awaitBackground(linked, order, (key) => processes(threadOf(key)));
+  attributeProcessWaits(linked, processes);
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
   const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
   roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
@@ -232,11 +235,11 @@ export const namesOf = (info: GatheredAgent, call: SpawnCall | undefined) => ({
   prompt: call?.prompt ?? info.prompt,
 });
 
-function doing(info: GatheredAgent, process: ProcessView, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
+function doing(info: GatheredAgent, children: readonly AgentKey[], label: (key: AgentKey) => string): string {
   const waiting = info.pending.filter((p) => p.spawns).length;
   const tools = info.pending.filter((p) => !p.spawns).map((p) => p.name);
-  const awaited = waitOf(info, process);
-  if (awaited !== null) return `waits for ${article(awaited.for)} (${awaited.says})`;
+  const awaited = waitOf(info);
+  if (awaited !== null) return waitingWords(awaited);
   const [stated] = info.waits;
   if (stated !== undefined) return `waits ${stated.says}`;
   if (tools.length > 0) return `runs ${[...new Set(tools)].join(", ")}`;
@@ -251,16 +254,37 @@ function doing(info: GatheredAgent, process: ProcessView, children: readonly Age
 
 const article = (word: string) => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 
-/** What the product says outright, then what a call that has not begun tells, then what is known of the process. */
-function waitOf({ pending, waits }: GatheredAgent, process: ProcessView): WaitForPerson | null {
-  for (const { for: what, says, since } of waits) if (what !== null) return { for: what, says, since };
-  const names = (calls: GatheredAgent["pending"]) => [...new Set(calls.map((call) => call.name))].join(", ");
-  const awaited = pending.filter((call) => call.waitsFor !== null);
-  const [first] = awaited;
-  if (first !== undefined) return { for: first.waitsFor ?? "", says: names(awaited), since: first.at };
-  const tools = pending.filter((call) => !call.spawns);
-  if (tools.length === 0 || process.is !== "alive" || process.waitingFor === null) return null;
-  return { for: process.waitingFor, says: names(tools), since: tools[0]?.at ?? null };
+const waitingWords = ({ for: what, says }: WaitForPerson) => `waits for ${article(what)} (${says})`;
+
+/** Only what the product states: a request it reports, or a tool that does nothing but ask a person. A tool that has not returned may just be running. */
+function waitOf({ pending, waits }: GatheredAgent): WaitForPerson | null {
+  for (const { for: what, says, since, call } of waits) if (what !== null) return { for: what, says, since, call };
+  const asking = pending.filter((call) => call.waitsFor !== null);
+  const [first] = asking;
+  return first === undefined ? null : { for: first.waitsFor ?? "", says: toolNames(asking), since: first.at, call: first.call };
+}
+
+const toolNames = (calls: readonly PendingCall[]) => [...new Set(calls.map((call) => call.name))].join(", ");
+
+/**
+ * Some products state that a process waits for a person, but not which of its agents asked. It is the agent with an open tool call if there is only one;
+ * of several nobody can tell, so the thread is said to wait and no agent is.
+ */
+function attributeProcessWaits(linked: Map<AgentKey, LinkedAgent>, processes: (thread: AgentKey) => ProcessView) {
+  const open = [...linked.values()].filter(
+    ({ verdict, waiting, pending }) => verdict.status === "running" && waiting === null && pending.some((p) => !p.spawns),
+  );
+  for (const [thread, agents] of Map.groupBy(open, ({ key }) => threadOf(key))) {
+    const process = processes(thread);
+    if (process.is !== "alive" || process.waitingFor === null) continue;
+    const only = agents.length === 1 ? agents[0] : undefined;
+    const waits = only ?? linked.get(thread);
+    if (waits === undefined || waits.verdict.status !== "running") continue;
+    const tools = only?.pending.filter((p) => !p.spawns) ?? [];
+    const says = only !== undefined ? toolNames(tools) : `which of its ${agents.length} agents with open tool calls asked is not recorded`;
+    const waiting = { for: process.waitingFor, says, since: tools[0]?.at ?? null, call: tools.length === 1 ? (tools[0]?.call ?? null) : null };
+    linked.set(waits.key, { ...waits, waiting, verdict: { ...waits.verdict, activity: waitingWords(waiting) } });
+  }
 }
 
 function missingWords(info: GatheredAgent, unanswered: boolean, copiedFrom: AgentKey | undefined, isRoot: boolean): string {
@@ -280,7 +304,7 @@ function awaitBackground(linked: Map<AgentKey, LinkedAgent>, order: readonly Pla
     const below = children.reduce((sum, c) => sum + (running.get(c) ?? 0), 0);
     const agent = linked.get(key) as LinkedAgent;
     const waits = below > 0 && agent.verdict.status === "completed" && agent.verdict.statusSource !== "parent_rollout" && processOf(key).is === "alive";
-    if (waits) linked.set(key, { ...agent, verdict: waiting(below) });
+    if (waits) linked.set(key, { ...agent, verdict: waiting(below), ending: null });
     running.set(key, below + (waits || agent.verdict.status === "running" ? 1 : 0));
   }
 }

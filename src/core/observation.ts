@@ -119,6 +119,8 @@ export interface RecordRead {
   readonly message: boolean;
   /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
   readonly turn?: string;
+  /** What went wrong, in the product's words; set only where it stands failed or interrupted. */
+  readonly error?: string;
 }
 
 export interface ToolCalled {
@@ -126,7 +128,7 @@ export interface ToolCalled {
   readonly name: string;
   /** When, where it was not when the record was written. */
   readonly at?: number;
-  /** What has to come before the tool begins, such as a permission. */
+  /** What a person has to give before the tool returns: set only for tools whose purpose is to ask a person. */
   readonly waitsFor?: string;
   /** All it does is wait for agents that were made before. */
   readonly awaitsAgents?: true;
@@ -289,6 +291,8 @@ export interface Waits {
   readonly for: string | null;
   /** In words that follow on "waits". */
   readonly says: string;
+  /** The tool call that is held up, where the product names it. */
+  readonly call?: CallKey;
 }
 
 /** The agent wrote down what it is going to do, and how far it is; the last word counts. */

@@ -85,6 +85,27 @@ describe("what a running agent does", () => {
     expect(activity(working(calls, waitingFor).observations)).toMatchObject({ status: "running", activity: words });
   });
 
+  it("is to wait for a permission only where it is certain who asked; else its thread waits, and the agents run their tools", () => {
+    const book = working([], "permission prompt");
+    const [one, two] = [agent("t", "one"), agent("t", "two")];
+    const run = (who: typeof one, id: string) => {
+      book.see({ by: who }, parentNamed(who, main));
+      book.see({ by: who, at: 1_500, keys: [`r ${id}`, `R ${id}`] }, record({ stands: "open", calls: [{ call: call(id), name: id }] }));
+    };
+    const seen = () => [main, one, two].map((key) => link(book.observations, ALIVE).agents.get(key)).map((a) => [a?.verdict.activity, a?.waiting?.for]);
+    run(one, "Bash");
+    expect(seen().slice(0, 2)).toEqual([
+      ["waits for the model", undefined],
+      ["waits for a permission prompt (Bash)", "permission prompt"],
+    ]);
+    run(two, "Edit");
+    expect(seen()).toEqual([
+      ["waits for a permission prompt (which of its 2 agents with open tool calls asked is not recorded)", "permission prompt"],
+      ["runs Bash", undefined],
+      ["runs Edit", undefined],
+    ]);
+  });
+
   it("is to wait for its agents", () => {
     const book = working(["one"]);
     book.see({ by: main, at: 1_000, keys: ["r", "R"] }, spawnCalled("one", { description: "Work" }));

@@ -69,7 +69,7 @@ describe("spans", () => {
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["model", null, 60, null, null]);
     book.see(asks(70, "r5", "three"), record({ stands: "open", calls: [tool("slow", "Bash")] }));
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["tool", "Bash", 70, null, null]);
-    book.see(asks(71), record({ role: "other", stands: null, calls: [{ ...tool("slow", "Bash"), waitsFor: "permission" }] }));
+    book.see(asks(71), { type: "waits", agent: main, for: "permission", says: "Bash", call: call("slow") });
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["wait", "permission", 70, null, null]);
   });
 

@@ -174,10 +174,10 @@ function toolSpans(agent: LinkedAgent, children: readonly Life[], end: number | 
       else list.push(child);
     }
   const isOpen = openCalls(agent);
-  const { processWaitsFor } = agent;
   return [...uses].map(([call, use]) => {
     const cutAt = isOpen(call) ? null : (end ?? use.from);
-    return toolSpan(call, use, { made: made.get(call) ?? [], children, cutAt, processWaitsFor });
+    const heldFor = agent.waiting?.call === call ? agent.waiting.for : use.waitsFor;
+    return toolSpan(call, use, { made: made.get(call) ?? [], children, cutAt, heldFor });
   });
 }
 
@@ -186,7 +186,8 @@ interface Around {
   readonly children: readonly Life[];
   /** When a call ended that nobody answered; null where it may still be answered. */
   readonly cutAt: number | null;
-  readonly processWaitsFor: string | null;
+  /** What a person has to give before it goes on. */
+  readonly heldFor: string | null;
 }
 
 /** Only what the last response asked for can still be at work. */
@@ -199,13 +200,13 @@ function openCalls(agent: LinkedAgent): (call: CallKey) => boolean {
   return (call) => calls.has(call);
 }
 
-function toolSpan(call: CallKey, use: ToolUse, { made, children, cutAt, processWaitsFor }: Around): Span {
+function toolSpan(call: CallKey, use: ToolUse, { made, children, cutAt, heldFor }: Around): Span {
   const to = use.to ?? cutAt;
   const awaited = use.awaitsAgents ? children.filter((child) => isAwaited(child, use.from, to)) : made;
   const isWaiting =
     awaited.length > 0 &&
     (use.awaitsAgents || awaited.some((child) => (to === null ? !child.background : child.ends.some((end) => end > use.from && end <= to))));
-  const held = to !== null || isWaiting ? null : (use.waitsFor ?? processWaitsFor);
+  const held = to !== null || isWaiting ? null : heldFor;
   const end = to === null ? null : use.to === null ? "cut" : use.isError ? "failed" : "done";
   const kind = isWaiting || held !== null ? "wait" : "tool";
   const name = held ?? (isWaiting ? AGENTS : use.name);

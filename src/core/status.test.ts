@@ -8,7 +8,7 @@ const ALIVE = { is: "alive", who: "pid 42", startedAt: 1_000, waitingFor: null }
 const GONE: ProcessView = { is: "gone", why: "its process (pid 42) is gone" };
 const UNKNOWN: ProcessView = { is: "unknown" };
 
-const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain, turn: null });
+const own = (stands: OwnStand["stands"], at = 10_000, certain = true): OwnStand => ({ at, stands, certain, turn: null, error: null });
 
 function said(
   ...words: readonly { readonly state: LifecycleState; readonly at: number; readonly source?: Lifecycle["source"] }[]

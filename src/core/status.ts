@@ -15,6 +15,8 @@ export interface OwnStand {
   readonly certain: boolean;
   /** In the product's words, where it is the product that says so. */
   readonly turn: string | null;
+  /** What went wrong, in the product's words. */
+  readonly error: string | null;
 }
 
 export interface StatusQuestion {
@@ -35,9 +37,19 @@ export interface StatusQuestion {
 const GRACE_MS = 2_000;
 
 const ENDS: ReadonlySet<LifecycleState> = new Set(["completed", "errored", "shutdown"]);
-type Ending = "completed" | "errored" | "shutdown";
 
-export function decideStatus(q: StatusQuestion): StatusVerdict {
+/** `unconfirmed`: whoever says so is wrong at times, and the agent's own records, which may still be on their way, do not say how it ended. */
+export type Ending = "certain" | "unconfirmed";
+
+export interface Decision {
+  readonly verdict: StatusVerdict;
+  /** How sure it is that it ended so; null where it has not ended, or where that is concluded from silence alone. */
+  readonly ending: Ending | null;
+}
+
+export const decideStatus = (q: StatusQuestion): StatusVerdict => decide(q).verdict;
+
+export function decide(q: StatusQuestion): Decision {
   const last = q.statements.at(-1);
   const end = last !== undefined && ENDS.has(last.state) ? last : null;
   if (q.own === null) return end === null ? unseen(q) : ended(end);
@@ -48,27 +60,27 @@ export function decideStatus(q: StatusQuestion): StatusVerdict {
   if (end !== null && (q.own.at ?? Number.NEGATIVE_INFINITY) <= (end.at ?? Number.NEGATIVE_INFINITY) + grace) {
     // Seen with 2.1.220: a background agent whose stream died is reported as completed, with the API error as its summary.
     if (end.state === "completed" && q.own.stands === "failed")
-      return verdict("errored", "child_rollout", `its last answer is an API error, although ${end.says}`);
+      return over("errored", "child_rollout", `its last answer is an API error, although ${end.says}`);
     return ended(end);
   }
   const revivedSince = last?.state === "revived" && (last.at ?? 0) > (q.own.at ?? 0);
   return revivedSince ? unfinished(q, last.says) : byOwnRecords(q, q.own);
 }
 
-function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
+function byOwnRecords(q: StatusQuestion, own: OwnStand): Decision {
   switch (own.stands) {
     case "answered": {
-      if (own.turn !== null) return verdict("completed", "child_rollout", own.turn);
+      if (own.turn !== null) return over("completed", "child_rollout", own.turn);
       const word = q.statements.find((s) => s.source === "protocol" && s.state === "completed");
-      if (word !== undefined) return verdict("completed", "protocol", `its last answer is finished, and ${word.says}`);
+      if (word !== undefined) return over("completed", "protocol", `its last answer is finished, and ${word.says}`);
       return own.certain
-        ? verdict("completed", "child_rollout", "its last answer is finished")
-        : verdict("completed", "inferred", "its last record is an answer; this version does not record whether it was finished");
+        ? over("completed", "child_rollout", "its last answer is finished")
+        : over("completed", "inferred", "its last record is an answer; this version does not record whether it was finished", "unconfirmed");
     }
     case "failed":
-      return verdict("errored", "child_rollout", own.turn ?? "its last answer is an API error");
+      return over("errored", "child_rollout", own.turn ?? (own.error === null ? "its last answer is an API error" : `it failed: ${own.error}`));
     case "interrupted":
-      return verdict("shutdown", "child_rollout", own.turn ?? "it was interrupted by the user");
+      return over("shutdown", "child_rollout", own.turn ?? "it was interrupted by the user");
     case "open":
       return unfinished(q, own.turn ?? "its last answer is not finished");
     default:
@@ -77,44 +89,47 @@ function byOwnRecords(q: StatusQuestion, own: OwnStand): StatusVerdict {
 }
 
 /** It has begun and not ended: whether it still runs depends on its process, or, where that cannot be seen, on how long it has been silent. */
-function unfinished(q: StatusQuestion, why: string): StatusVerdict {
+function unfinished(q: StatusQuestion, why: string): Decision {
   // Such a word carries no time, so it cannot end what went on after it; but it does end what was left unfinished.
   const stopped = q.statements.find((s) => s.source === "protocol" && s.state === "shutdown");
-  if (stopped !== undefined) return verdict("shutdown", "protocol", `${why}, and ${stopped.says}`);
+  if (stopped !== undefined) return over("shutdown", "protocol", `${why}, and ${stopped.says}`);
   const silence = silenceOf(q);
   switch (q.process.is) {
     case "gone":
-      return verdict("shutdown", "inferred", `${why}, and ${q.process.why}`);
+      return over("shutdown", "inferred", `${why}, and ${q.process.why}`);
     case "alive": {
       const { who, startedAt } = q.process;
       if (startedAt !== null && q.lastActivity !== null && startedAt > q.lastActivity + GRACE_MS)
-        return verdict("shutdown", "inferred", `${why}, and the process that ran it is gone: the present one (${who}) began later`);
-      return { status: "running", statusSource: "child_rollout", statusReason: `${why}, and its process (${who}) is alive`, activity: q.doing };
+        return over("shutdown", "inferred", `${why}, and the process that ran it is gone: the present one (${who}) began later`);
+      return running("child_rollout", `${why}, and its process (${who}) is alive`, q.doing);
     }
     case "unknown":
-      return silence.stale
-        ? verdict("shutdown", "inferred", `${why}, and ${silence.words}`)
-        : { status: "running", statusSource: "inferred", statusReason: `${why}, and ${silence.words}`, activity: q.doing };
+      return silence.stale ? over("shutdown", "inferred", `${why}, and ${silence.words}`, null) : running("inferred", `${why}, and ${silence.words}`, q.doing);
     default:
       return q.process satisfies never;
   }
 }
 
-function unseen(q: StatusQuestion): StatusVerdict {
+function unseen(q: StatusQuestion): Decision {
   const silence = silenceOf(q);
   const mayStart = q.process.is === "alive" || (q.process.is === "unknown" && !silence.stale);
-  return mayStart ? verdict("pendingInit", "parent_rollout", `${q.missing}; it may still begin`) : verdict("notFound", "inferred", q.missing);
+  return mayStart ? over("pendingInit", "parent_rollout", `${q.missing}; it may still begin`, null) : over("notFound", "inferred", q.missing, null);
 }
 
-function ended(end: ObservationOf<"lifecycle">): StatusVerdict {
-  return verdict(end.state as Ending, end.source, end.says);
+function ended(end: ObservationOf<"lifecycle">): Decision {
+  return over(end.state as StatusVerdict["status"], end.source, end.says, end.yields === true ? "unconfirmed" : "certain");
 }
 
-const verdict = (status: StatusVerdict["status"], statusSource: StatusVerdict["statusSource"], statusReason: string): StatusVerdict => ({
-  status,
-  statusSource,
-  statusReason,
-  activity: null,
+const over = (
+  status: StatusVerdict["status"],
+  statusSource: StatusVerdict["statusSource"],
+  statusReason: string,
+  ending: Ending | null = "certain",
+): Decision => ({ verdict: { status, statusSource, statusReason, activity: null }, ending });
+
+const running = (statusSource: StatusVerdict["statusSource"], statusReason: string, activity: string | null): Decision => ({
+  verdict: { status: "running", statusSource, statusReason, activity },
+  ending: null,
 });
 
 /** In words that stay true: the answer may be kept and shown later. */

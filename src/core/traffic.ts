@@ -34,6 +34,8 @@ export interface AskedRow extends OfExchange {
   /** The texts of the first thing a user says, and of the system prompt's beginning. */
   readonly first: readonly string[];
   readonly opening: string;
+  /** The folder that the client says it works in. */
+  readonly cwd: string | null;
   /** What came since the model last spoke. */
   readonly tail: readonly TailPart[];
   /** Everything else in the body. */
@@ -44,8 +46,11 @@ export interface AskedRow extends OfExchange {
   readonly process: { readonly pid: number; readonly startedAt: number } | null;
 }
 
-export const APIS = ["messages", "responses", "count", "other"] as const;
+export const APIS = ["messages", "responses", "chat", "count", "other"] as const;
+/** `messages`: Anthropic's. `responses`, `chat`: OpenAI's Responses and Chat Completions. `count`: a request that only counts tokens. */
 export type Api = (typeof APIS)[number];
+/** Those that ask a model for an answer. */
+export const asksModel = (api: Api): boolean => api === "messages" || api === "responses" || api === "chat";
 
 export interface TailPart {
   readonly texts: readonly string[];
@@ -123,8 +128,6 @@ export interface Caller {
 export interface Dialect {
   /** Whose price list its models are on. */
   readonly vendor: string;
-  /** The product's own records name its answers as the API does, so that one answer is one message. */
-  readonly namesAnswers: boolean;
   /** Null for requests of other clients. */
   identify(asked: AskedRow): Caller | null;
   /** What the agent was asked to do, without the frames around it. */

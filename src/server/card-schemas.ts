@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { STAGES } from "../core/card.ts";
 import { EVENT_KINDS } from "../core/event.ts";
-import { Tokens, wholeNumber } from "./schemas.ts";
+import { Standing, Tokens, wholeNumber } from "./schemas.ts";
 
 const text = v.nullable(v.string());
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -54,10 +54,11 @@ export const Activity = v.pipe(
       v.object({
         child_session_id: v.string(),
         card_id: v.string(),
-        parent_session_id: v.string(),
+        parent_session_id: v.pipe(text, v.description("Null where the parent is not known.")),
         agent_type: text,
         description: text,
         created_at: time,
+        inferred: v.pipe(v.boolean(), v.description("In this card by a guess (relay.single_card_guess).")),
       }),
     ),
   }),
@@ -77,6 +78,7 @@ const LogEntry = v.pipe(
       uri: v.string(),
       tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
       usage: v.nullable(v.object(Tokens)),
+      status: v.pipe(v.nullable(Standing), v.description("How a sub-agent ended; null in entries of any other event_type than status.")),
     }),
     created_at: time,
   }),

@@ -1,3 +1,4 @@
+import { CardLog } from "../app/card-log.ts";
 import { EventLog, type LogSpan, MergedLog } from "../app/event-log.ts";
 import type { Library } from "../app/library.ts";
 import type { AgentRecord, AgentTree } from "../core/agent.ts";
@@ -78,7 +79,10 @@ export class Hub {
   readonly #follows = new Map<Topic, Follow>();
   readonly #logs = new Map<AgentKey, LogFollow>();
   readonly #merged = new Map<AgentKey, MergedLog>();
+  readonly #cardLogs = new Map<string, { readonly roots: readonly AgentKey[]; readonly log: CardLog; usedAt: number }>();
   readonly #known = new Map<AgentKey, Known>();
+  /** When anything new was last read about a thread, since the server began. */
+  readonly #toldAt = new Map<AgentKey, number>();
   #unsettled: readonly AgentKey[] = [];
   #turn: Promise<void> = Promise.resolve();
 
@@ -106,12 +110,13 @@ export class Hub {
   /** Writes down what changed in these threads; none named: what the passing of time changed. */
   changed(threads: ReadonlySet<AgentKey>): Promise<void> {
     const { grown } = this.#library;
+    for (const thread of threads) this.#toldAt.set(thread, this.#library.now());
     return this.#inTurn(() => this.#write(threads, grown));
   }
 
   async #write(threads: ReadonlySet<AgentKey>, grown: ReadonlyMap<string, number>): Promise<void> {
     this.#forget();
-    if (this.#follows.size === 0 && this.#logs.size === 0) return;
+    if (this.#follows.size === 0 && this.#logs.size === 0 && this.#cardLogs.size === 0) return;
     const unsettled = this.#library.unsettled();
     const touched = threads.size > 0 ? [...threads] : [...new Set([...unsettled, ...this.#unsettled].map(threadOf))];
     this.#unsettled = unsettled;
@@ -120,6 +125,7 @@ export class Hub {
     this.#journal.append([...this.#gone(forest, new Set(touched)), ...this.#records(forest)]);
     this.#journal.append(await this.#events(forest, grown));
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
+    for (const { roots, log } of this.#cardLogs.values()) if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
   }
 
   /** Somebody made, changed or removed a card. */
@@ -150,6 +156,7 @@ export class Hub {
     for (const [topic, follow] of this.#follows) if (isOver(follow)) this.#follows.delete(topic);
     for (const [key, follow] of this.#logs) if (isOver(follow) && !this.#isLogged(follow.chain)) this.#logs.delete(key);
     for (const key of this.#merged.keys()) if (!this.#follows.has(`log ${key}`)) this.#merged.delete(key);
+    for (const [name, { usedAt }] of this.#cardLogs) if (Date.now() - usedAt > LINGER_MS) this.#cardLogs.delete(name);
     for (const [key, known] of this.#known) if (!this.#isCovered(known)) this.#known.delete(key);
   }
 
@@ -211,21 +218,36 @@ export class Hub {
     });
   }
 
-  /** What happened in several trees, by time, and how much to whom. */
-  logOfAll(keys: readonly AgentKey[]): Promise<{ readonly merged: MergedLog; readonly spans: ReadonlyMap<AgentKey, LogSpan> }> {
+  /** The log of a card with these threads; from now on it is looked after, as long as it is asked for again. */
+  cardLog(card: string, roots: readonly AgentKey[]): Promise<CardLog> {
     return this.#inTurn(async () => {
-      const forest = this.#library.forestOf(keys);
-      const merged = new MergedLog();
-      const spans = new Map<AgentKey, LogSpan>();
-      const logs: EventLog[] = [];
-      for (const key of keys.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one))) {
-        const { log } = await this.#log(key, forest);
-        logs.push(log);
-        spans.set(key, log.span);
-      }
-      merged.take(logs);
-      return { merged, spans };
+      const name = JSON.stringify([card, roots]);
+      const kept = this.#cardLogs.get(name) ?? { roots, log: new CardLog(), usedAt: 0 };
+      this.#cardLogs.set(name, kept);
+      kept.usedAt = Date.now();
+      await this.#readOn(roots, kept.log);
+      return kept.log;
     });
+  }
+
+  /** How much happened to everybody in several trees. */
+  spansOfAll(roots: readonly AgentKey[]): Promise<ReadonlyMap<AgentKey, LogSpan>> {
+    return this.#inTurn(async () => {
+      const logs = await this.#logsOfAll(this.#library.forestOf(roots), roots);
+      return new Map(logs.map((log) => [log.key, log.span]));
+    });
+  }
+
+  async #readOn(roots: readonly AgentKey[], log: CardLog): Promise<void> {
+    const forest = this.#library.forestOf(roots);
+    const toldAt = Math.max(0, ...[...forest.agents.keys()].map((key) => this.#toldAt.get(threadOf(key)) ?? 0));
+    log.take(forest, await this.#logsOfAll(forest, roots), this.#library.now(), toldAt);
+  }
+
+  async #logsOfAll(forest: Forest, roots: readonly AgentKey[]): Promise<readonly EventLog[]> {
+    const logs: EventLog[] = [];
+    for (const key of roots.filter((one) => forest.agents.has(one)).flatMap((one) => subtreeOf(forest, one))) logs.push((await this.#log(key, forest)).log);
+    return logs;
   }
 
   /** One event in full. */
@@ -332,6 +354,8 @@ export class Hub {
       const base = { subject: null, isThread: agent.parent === null, chain };
       if (events === null) {
         this.#logs.delete(key);
+        // They refer to the log that no longer holds.
+        this.#cardLogs.clear();
         changes.push({ ...base, type: "reset", data: JSON.stringify({ reason: `a file of ${agent.uri} was replaced` }) });
         continue;
       }

@@ -13,6 +13,9 @@ const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
 
+/** How an agent stands, and why we say so. */
+export const Standing = v.object({ status, statusSource: source, statusReason: v.string() });
+
 export const Tokens = {
   inputTokens: count,
   outputTokens: count,
@@ -95,7 +98,7 @@ export const Event = v.pipe(
         background: v.boolean(),
       }),
     ),
-    status: v.nullable(v.object({ status, statusSource: source, statusReason: v.string() })),
+    status: v.nullable(Standing),
     ref: v.nullable(place),
     cut: v.pipe(
       v.nullable(v.object({ chars: count })),

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { continues, fileSize, type Line, noReads, positionAfter, readHead, readLines, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
+import { continues, fileSize, noReads, readHead, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
+import { type Line, positionAfter, readLines } from "./lines.ts";
 
 let folder = "";
 beforeEach(() => {

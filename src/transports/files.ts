@@ -3,7 +3,6 @@ import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSy
 import { open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { type Packing, unpacked } from "./packed.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
 export interface ReadCounts {
@@ -179,144 +178,8 @@ export function readIfThere(path: string): Uint8Array | null {
   }
 }
 
-export type Line =
-  /** `ended` is false for a complete last line whose newline is missing. `offset` is where its bytes stand. */
-  | { readonly is: "line"; readonly bytes: Uint8Array; readonly number: number; readonly offset: number; readonly end: number; readonly ended: boolean }
-  /** What a crash leaves where something was to be written. A record may follow them in the same line. */
-  | { readonly is: "zeroes"; readonly number: number; readonly length: number; readonly end: number; readonly ended: boolean }
-  | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number; readonly end: number };
-
-/** Where reading goes on: so many bytes and lines lie behind. */
-export interface LinePosition {
-  readonly offset: number;
-  readonly lines: number;
-}
-
-const START: LinePosition = { offset: 0, lines: 0 };
-
-/** Where reading goes on after a line. A newline that comes later still belongs to the line before it. */
-export const positionAfter = (line: Line): LinePosition => ({
-  offset: line.end,
-  lines: line.is === "unfinished" || ("ended" in line && !line.ended) ? line.number - 1 : line.number,
-});
-
-/**
- * The lines of a file, without their ends; `end` is where the next one begins.
- * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
- * However long a line is, no more than `max` bytes of it are held. The bytes of the lines are good until the next ones are asked for.
- * Positions in a packed file are those of what is packed in it.
- */
-export async function* readLines(
-  path: string,
-  counts: ReadCounts,
-  whole: (line: Uint8Array) => boolean,
-  from: LinePosition = START,
-  { max = MAX_RECORD, packed }: { readonly max?: number; readonly packed?: Packing | undefined } = {},
-): AsyncGenerator<readonly Line[]> {
-  counts.files += 1;
-  let rest: Buffer[] = [];
-  let restLength = 0;
-  let number = from.lines;
-  let position = from.offset;
-  for await (const chunk of packed === undefined ? chunksOf(path, from.offset) : unpacked(path, from.offset)) {
-    counts.bytes += chunk.length;
-    const lines: Line[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      const part = chunk.subarray(start, end);
-      const length = restLength + part.length;
-      number += 1;
-      const after = position + end + 1;
-      if (length > max) lines.push({ is: "too-long", number, length, end: after });
-      else addLine(lines, rest.length === 0 ? part : Buffer.concat([...rest, part]), { number, end: after, ended: true });
-      rest = [];
-      restLength = 0;
-      start = end + 1;
-    }
-    if (start < chunk.length) {
-      restLength += chunk.length - start;
-      // Beyond the limit only the length is kept.
-      if (restLength > max) rest = [];
-      else rest.push(Buffer.from(chunk.subarray(start)));
-    }
-    position += chunk.length;
-    counts.lines += lines.length;
-    yield lines;
-  }
-  if (restLength > max) {
-    yield [{ is: "unfinished", number: number + 1, length: restLength, end: position - restLength }];
-    return;
-  }
-  const last: Line[] = [];
-  addLine(last, Buffer.concat(rest), { number: number + 1, end: position, ended: false });
-  const isUnfinished = last.some((line) => line.is === "line" && !whole(line.bytes));
-  yield isUnfinished ? [{ is: "unfinished", number: number + 1, length: restLength, end: position - restLength }] : last;
-}
-
-const CHUNK = 1 << 20;
-
-/** Whether some line is longer than this, found by its ends alone. A file that cannot be read has none. */
-export function hasLineBeyond(path: string, max: number): boolean {
-  let file: number | undefined;
-  try {
-    file = openSync(path, WITHOUT_WAITING);
-    const block = Buffer.allocUnsafe(CHUNK);
-    let length = 0;
-    for (let read = readSync(file, block); read > 0 && length <= max; read = readSync(file, block)) {
-      let start = 0;
-      for (let end = block.indexOf(NEWLINE); end >= 0 && end < read && length <= max; end = block.indexOf(NEWLINE, start)) {
-        length = 0;
-        start = end + 1;
-      }
-      length += read - start;
-    }
-    return length > max;
-  } catch {
-    // Whoever reads it in earnest will say why it cannot be read.
-    return false;
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
-
 /** Opens a file to be read; whatever took its place since it was found must not keep us waiting. */
 export const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-
-/**
- * A file piece by piece, each good until the next. Most transcripts are small and there are thousands of them: reading these at once takes a tenth of the
- * time that a stream for each of them takes.
- */
-async function* chunksOf(path: string, from: number): AsyncGenerator<Buffer> {
-  const file = openSync(path, WITHOUT_WAITING);
-  try {
-    const stats = fstatSync(file);
-    if (!stats.isFile()) throw new Error("it is no file any more");
-    const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(CHUNK, stats.size - from + 1)));
-    let position = from;
-    for (let read = buffer.length; read === buffer.length; ) {
-      await breathe();
-      read = readSync(file, buffer, 0, buffer.length, position);
-      position += read;
-      if (read > 0) yield buffer.subarray(0, read);
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-const NEWLINE = 10;
-
-/** `end` is where the next line begins. */
-function addLine(lines: Line[], bytes: Buffer, at: { readonly number: number; readonly end: number; readonly ended: boolean }): void {
-  let [start, end] = [0, bytes.length];
-  while (start < end && bytes[start] === 0) start += 1;
-  while (end > start && bytes[end - 1] === 0) end -= 1;
-  const zeroes = bytes.length - (end - start);
-  if (zeroes > 0) lines.push({ is: "zeroes", length: zeroes, ...at });
-  const content = zeroes === 0 ? bytes : bytes.subarray(start, end);
-  const offset = at.end - (at.ended ? 1 : 0) - bytes.length + start;
-  if (content.some((byte) => byte > 32)) lines.push({ is: "line", bytes: content, offset, ...at });
-}
 
 /** What distinguishes a file from another one at the same place, without opening it. */
 export interface FileStamp {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { noReads, readLines } from "./files.ts";
+import { noReads } from "./files.ts";
+import { readLines } from "./lines.ts";
 
 const LINES = Array.from({ length: 20_000 }, (_, i) => `{"line":${i + 1},"text":"${"x".repeat(i % 97)}"}`);
 

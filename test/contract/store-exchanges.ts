@@ -57,7 +57,7 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
 
     it("are found by the calls in their answers, and are gone with their file", () => {
       const call = callKey("toy", "c1");
-      const invocations = [{ call, toolUseId: "c1", name: "Task", prompt: "p", description: null }];
+      const invocations = [{ call, toolUseId: "c1", name: "Task", prompt: "p", description: null, makes: "one" as const }];
       store.commit([{ ...batch(file, []), exchanges: [exchange("r1", 1), exchange("r2", 2, { invocations })] }]);
       expect(store.exchangeOfCall(call, UNDER)?.id).toBe("r2");
       expect([store.exchangeOfCall(callKey("toy", "c2"), UNDER), store.exchangeOfCall(call, ["/elsewhere"])]).toEqual([null, null]);

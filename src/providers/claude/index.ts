@@ -5,7 +5,7 @@ import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
-import { locate } from "./locate.ts";
+import { besideTranscript, locate } from "./locate.ts";
 import { inWords } from "./markup.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream } from "./stream.ts";
@@ -54,6 +54,7 @@ export const claude: Provider = {
     }
   },
   inWords,
+  beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   hooks: hookSettings,

@@ -10,7 +10,6 @@ import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 /** Claude Code's requests to the API: docs/formats/claude.md, "On the wire". */
 export const wire: Dialect = {
   vendor: "anthropic",
-  namesAnswers: true,
   identify(asked): Caller | null {
     const { headers } = asked;
     const session = headers["x-claude-code-session-id"] ?? sessionIn(asked);

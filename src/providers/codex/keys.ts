@@ -6,7 +6,7 @@ export const thread = (id: string) => threadKey(NAME, id.toLowerCase());
 /** Ids of calls come from the model's service, or from gateways that count from one: they mean something in their own thread only. */
 export const call = (threadId: string, id: string) => callKey(NAME, `${threadId}/${id}`);
 /** A line of a rollout. The file may be moved or packed, but its lines stay what they are. */
-export const line = (rollout: string, number: number) => recordKey(NAME, `${rollout}:${number}`);
+export const line = (rollout: string, number: string) => recordKey(NAME, `${rollout}:${number}`);
 /** The lines of one answer of the model, which do not name it. */
 export const answer = (rollout: string, number: number) => recordKey(NAME, `${rollout}/answer/${number}`);
 export const response = (id: string) => recordKey(NAME, id);

@@ -71,6 +71,8 @@ export class Rollout implements Parser {
   readonly #tokens: TokenCounter;
   readonly #collab: Collab;
   #last: { readonly line: number; readonly row: Row } | null = null;
+  /** The line of the record at hand, with its place in it where another record stands before it. */
+  #record = "";
 
   constructor(of: RolloutOf, file: SourceFile, saved?: unknown) {
     // Written by `save` of this very version: an index of another one is not read.
@@ -115,8 +117,9 @@ export class Rollout implements Parser {
     };
   }
 
-  push(record: Uint8Array, line: number): Findings {
+  push(record: Uint8Array, line: number, name?: string): Findings {
     this.#last = null;
+    this.#record = name ?? String(line);
     if (PASSED_OVER.test(decoder.decode(record.subarray(0, HEAD_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
     const whole = parseJson(text);
@@ -134,11 +137,11 @@ export class Rollout implements Parser {
     return found;
   }
 
-  events(record: Uint8Array, line: number): readonly EventDraft[] {
-    if (this.#last?.line !== line) this.push(record, line);
+  events(record: Uint8Array, line: number, name?: string): readonly EventDraft[] {
+    if (this.#last?.line !== line) this.push(record, line, name);
     if (this.#last?.line !== line) return [];
     const { row } = this.#last;
-    return eventsOf(row, { thread: this.#thread, keys: this.#keysOf(row, line), response: isAnswerRow(row) ? this.#answerKey() : null });
+    return eventsOf(row, { thread: this.#thread, keys: this.#keysOf(row), response: isAnswerRow(row) ? this.#answerKey() : null });
   }
 
   /** A file that cannot be read as it is is still there, and its name says whose it is. */
@@ -165,7 +168,7 @@ export class Rollout implements Parser {
     if (!isOwn && row.type === "event_msg/token_count") this.#tokens.inherit(row.payload);
     const isTold = isOwn && !this.#isToldOfAnother(row);
     if (isTold) this.#count(row);
-    const out = this.#findings(line, row.at, isTold ? this.#keysOf(row, line) : []);
+    const out = this.#findings(line, row.at, isTold ? this.#keysOf(row) : []);
     if (!this.#placed) this.#place(out);
     if (!isTold) return out;
     this.#last = { line, row };
@@ -182,7 +185,7 @@ export class Rollout implements Parser {
     this.#identified = true;
     this.#placed = true;
     this.#history.begin(row);
-    const out = this.#findings(line, row.at, [key.line(this.#of.name, line)]);
+    const out = this.#findings(line, row.at, [key.line(this.#of.name, this.#record)]);
     const { path, parent } = introduce(out, row.payload, this.#thread, this.#file);
     this.#path = path;
     this.#parent = parent;
@@ -205,7 +208,7 @@ export class Rollout implements Parser {
   }
 
   #answerKey = () => key.answer(this.#of.name, this.#answers);
-  #keysOf = (row: Row, line: number) => [key.line(this.#of.name, line), ...(isAnswerRow(row) ? [this.#answerKey()] : [])];
+  #keysOf = (row: Row) => [key.line(this.#of.name, this.#record), ...(isAnswerRow(row) ? [this.#answerKey()] : [])];
 
   #readOwn(out: FindingsOf, row: Row) {
     const { type, payload } = row;

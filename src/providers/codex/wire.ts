@@ -10,7 +10,6 @@ import { readable } from "./rows.ts";
 /** Codex's requests to the Responses API: docs/formats/codex.md, "On the wire". */
 export const wire: Dialect = {
   vendor: "openai",
-  namesAnswers: false,
   identify(asked): Caller | null {
     const { headers } = asked;
     const turn = turnOf(asked);

@@ -3,7 +3,7 @@ import type { RecordKey } from "../../core/ids.ts";
 import { asList, asNumber, asObject, asText, asWords } from "../../core/json.ts";
 import * as key from "./keys.ts";
 import { copyKey, isCompaction, partKey, responseOf } from "./message.ts";
-import { isDone, isSynthetic, type Message, type Part, textIn, toolOf } from "./shapes.ts";
+import { errorText, isDone, isSynthetic, type Message, type Part, textIn, toolOf } from "./shapes.ts";
 
 type Said = Pick<EventDraft, "kind" | "text" | "at"> & Partial<EventDraft>;
 
@@ -19,10 +19,11 @@ export function eventsOf(message: Message): EventDraft[] {
   const drafts = message.parts.flatMap((part) => (message.role === "user" ? askedIn(part, created) : doneIn(part, message)).map(of(part)));
   const error = asObject(message.info.error);
   if (error === null) return drafts;
-  const words = asWords(asObject(error.data)?.message) ?? "";
-  const text = `${asText(error.name) ?? "error"}${words === "" ? "" : `: ${words}`}`;
-  return [...drafts, whole({ kind: "error", text, at: message.completed ?? created, name: "error", keys: [key.record(`error ${message.id}`), ...keys] })];
+  return [...drafts, whole({ kind: "error", text: errorText(error), at: message.completed ?? created, name: "error", keys: [errorKey(message.id), ...keys] })];
 }
+
+/** The failure of a message, which the server reports a second time as the failure of its session. */
+export const errorKey = (message: string): RecordKey => key.record(`error ${message}`);
 
 /** What a call gave may be known from elsewhere than that it was made. */
 const saidKey = (part: Part, { kind }: Said): RecordKey => (kind === "toolResult" ? key.record(`result of ${partKey(part)}`) : partKey(part));

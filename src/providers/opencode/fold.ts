@@ -86,12 +86,31 @@ export class Fold {
     for (const { parts } of this.#messages.values()) parts.delete(id);
   }
 
+  /** Whether nothing was ever said of this message. */
+  isNew(id: string): boolean {
+    return !this.#messages.has(id) && !this.#over.has(id) && !this.#removed.has(id);
+  }
+
+  /** The newest message of a session, as far as it is known. */
+  newest(session: string): { readonly id: string; readonly info: JsonObject } | null {
+    let newest: { readonly id: string; readonly info: JsonObject } | null = null;
+    for (const [id, { session: of, info }] of this.#messages)
+      if (of === session && info !== null && (newest === null || createdIn(info) >= createdIn(newest.info))) newest = { id, info };
+    return newest;
+  }
+
+  /** The latest time in anything that is known of a session's messages; 0 where nothing is. */
+  lastTime(session: string): number {
+    const own = [...this.#messages.values()].filter((message) => message.session === session);
+    const times = own.flatMap(({ info, parts }) => [info, ...parts.values()].flatMap(timesIn));
+    return Math.max(0, ...times);
+  }
+
   /** Whether anything in a session is left unfinished, as far as it is known: something that is still written, or a question without an answer. */
   isOpen(session: string): boolean {
     const own = [...this.#messages.values()].filter((message) => message.session === session && message.info !== null);
-    const created = ({ info }: FoldedMessage) => asNumber(asObject(info?.time)?.created) ?? 0;
-    const last = own.reduce<FoldedMessage | null>((newest, one) => (newest === null || created(one) >= created(newest) ? one : newest), null);
-    return last === null || last.info?.role === "user" || own.some((message) => !isOver(message));
+    const last = this.newest(session);
+    return last === null || last.info.role === "user" || own.some((message) => !isOver(message));
   }
 
   #at(id: string, session: string, order: number): FoldedMessage {
@@ -113,6 +132,10 @@ export class Fold {
     }
   }
 }
+
+const createdIn = (info: JsonObject) => asNumber(asObject(info.time)?.created) ?? 0;
+const timesIn = (json: JsonObject | null) =>
+  [asObject(json?.time), asObject(asObject(json?.state)?.time)].flatMap((time) => Object.values(time ?? {}).flatMap((value) => asNumber(value) ?? []));
 
 function remember(ids: Set<string>, id: string) {
   ids.add(id);

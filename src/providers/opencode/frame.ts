@@ -16,6 +16,8 @@ export type Said =
       readonly status: JsonObject /** When it was asked for; null where the server said so by itself. */;
       readonly asked: number | null;
     }
+  /** `id` is the event's own; null where the server gives it none. */
+  | { readonly is: "error"; readonly session: string; readonly error: JsonObject; readonly id: string | null }
   | { readonly is: "asks"; readonly session: string; readonly request: Request }
   | { readonly is: "answered"; readonly session: string; readonly request: string }
   | { readonly is: "asking"; readonly session: string; readonly requests: readonly Request[]; readonly what: Request["for"]; readonly asked: number };
@@ -25,6 +27,8 @@ export interface Request {
   readonly id: string;
   readonly for: "permission" | "answer";
   readonly says: string;
+  /** The id of the tool call that is held up; null where the request names none. */
+  readonly call: string | null;
 }
 
 /** An answer to a question of ours, as it is kept: what was asked, when, and of whom. */
@@ -49,7 +53,7 @@ export function saidIn(raw: unknown): Said | null {
   const frame = asObject(json.payload) ?? json;
   const properties = asObject(frame.properties);
   const type = asText(frame.type);
-  return properties === null || type === null ? null : fromFrame(type, properties);
+  return properties === null || type === null ? null : fromFrame(type, properties, asWords(frame.id));
 }
 
 /** Whose frame it is. A `sync` frame repeats another one and names its session elsewhere. */
@@ -63,7 +67,7 @@ export function sessionOfFrame(raw: unknown): string | null {
   return words?.startsWith("ses_") === true ? words : null;
 }
 
-function fromFrame(type: string, properties: JsonObject): Said | null {
+function fromFrame(type: string, properties: JsonObject, frame: string | null): Said | null {
   const [info, part] = [asObject(properties.info), asObject(properties.part)];
   const session = sessionOfFrame({ properties });
   if (session === null) return null;
@@ -78,6 +82,8 @@ function fromFrame(type: string, properties: JsonObject): Said | null {
       return { is: "status", session, status: asObject(properties.status) ?? {}, asked: null };
     case "session.idle":
       return { is: "status", session, status: { type: "idle" }, asked: null };
+    case "session.error":
+      return { is: "error", session, error: asObject(properties.error) ?? { message: properties.error }, id: frame };
     case "message.updated": {
       const id = asWords(info?.id);
       return info === null || id === null ? null : { is: "message", session, id, info };
@@ -141,5 +147,7 @@ function requestIn(json: JsonObject | null, kind: Request["for"]): Request | nul
   const patterns = asList(json.patterns).flatMap((pattern) => asWords(pattern) ?? []);
   const tool = asWords(json.permission) ?? asWords(json.type) ?? "question";
   const words = kind === "answer" ? questions : patterns.length > 0 ? patterns : [asWords(json.title) ?? ""];
-  return { id, for: kind, says: [tool, words.join(", ")].filter((word) => word !== "").join(": ") };
+  // Up to 1.1 the call's id stands in the request itself.
+  const call = asWords(asObject(json.tool)?.callID) ?? asWords(json.callID);
+  return { id, for: kind, call, says: [tool, words.join(", ")].filter((word) => word !== "").join(": ") };
 }

@@ -1,9 +1,9 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type RecordKey } from "../../core/ids.ts";
-import { asNumber, asObject, asText, asWords } from "../../core/json.ts";
+import { asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
 import type { RecordRead, Stand, ToolAnswered, ToolCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
-import { isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
+import { errorText, isAbort, isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
 import { isSpawn, readNotices, readTask } from "./task.ts";
 import { isAnything, tokensOf } from "./tokens.ts";
 
@@ -103,22 +103,23 @@ function lastTime({ created, completed, parts }: Message): number | null {
   return times.length === 0 ? null : Math.max(...times);
 }
 
-/** Only bash keeps something as soon as it begins, so a running one that keeps nothing has not been allowed to yet. */
-function waitsFor({ tool, status, metadata }: ToolPart): { readonly waitsFor?: string } {
-  if (status !== "running") return {};
-  if (tool === "question") return { waitsFor: "answer" };
-  return tool === "bash" && metadata === null ? { waitsFor: "permission" } : {};
-}
+/** `question` does nothing but ask a person. Whether any other running tool waits for a permission is not recorded; only the server's requests tell. */
+const waitsFor = ({ tool, status }: ToolPart): { readonly waitsFor?: string } => (tool === "question" && status === "running" ? { waitsFor: "answer" } : {});
 
-function standOf({ info, completed }: Message, tools: readonly ToolPart[]): { readonly stands: Stand; readonly certain: boolean } {
+function standOf({ info, completed }: Message, tools: readonly ToolPart[]): { readonly stands: Stand; readonly certain: boolean; readonly error?: string } {
   const error = asObject(info.error);
-  if (error !== null) return { stands: error.name === "MessageAbortedError" ? "interrupted" : "failed", certain: true };
+  if (error !== null) return { ...standAfter(error), certain: true };
   const finish = asWords(info.finish);
   if (completed === null || finish === "tool-calls" || tools.some((tool) => !isDone(tool))) return { stands: "open", certain: true };
   // Before 1.0.100 or so nothing says why an answer ended.
   if (finish === null) return { stands: tools.length > 0 ? "open" : "answered", certain: false };
   return { stands: "answered", certain: true };
 }
+
+export const standAfter = (error: JsonObject): { readonly stands: Stand; readonly error: string } => ({
+  stands: isAbort(error) ? "interrupted" : "failed",
+  error: errorText(error),
+});
 
 /** Every step that came to its end is one answer of a model; a message has one as a rule. */
 function* modelCalls(message: Message) {

@@ -81,8 +81,7 @@ describe("how a session stands after a message", () => {
 
   it("says what it waits for", () => {
     const waits = (part: object) => facts(message(assistant({}, [part])), "record")[0]?.calls[0]?.waitsFor;
-    expect(waits(tool({ status: "running", input: {} }, "bash"))).toBe("permission");
-    expect(waits(tool({ status: "running", input: {}, metadata: { output: "" } }, "bash"))).toBeUndefined();
+    expect(waits(tool({ status: "running", input: {} }, "bash"))).toBeUndefined();
     expect(waits(tool({ status: "running" }, "question"))).toBe("answer");
     expect(waits(tool({ status: "running" }, "read"))).toBeUndefined();
   });

@@ -5,13 +5,13 @@ import { asCount, asList, asNumber, asObject, asText, asWords, decodeText, type 
 import { UNASSIGNED_RULE } from "../../core/parents.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
-import { eventsOf, eventsOfPart } from "./events.ts";
+import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
 import { isAnswer, type Request, type Said, saidIn } from "./frame.ts";
 import * as key from "./keys.ts";
-import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf } from "./message.ts";
+import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf, standAfter } from "./message.ts";
 import { readSession } from "./session.ts";
-import { type Message, messageOf, partOf, sessionOf } from "./shapes.ts";
+import { errorText, type Message, messageOf, partOf, sessionOf } from "./shapes.ts";
 
 /** By far the most frames: words as they are written. They are told once more as a whole. */
 const DELTA = '"message.part.delta"';
@@ -32,6 +32,10 @@ export class ServerEvents implements Parser {
   readonly #fold: Fold;
   readonly #sessions = new Map<string, JsonObject>();
   readonly #waiting = new Map<string, Waiting>();
+  /** When the server reported that a session failed, for sessions that have not gone on since. */
+  readonly #failed = new Map<string, number>();
+  /** Of errors that were told as events: the message that failed, or the session and what it said. */
+  readonly #toldErrors = new Set<string>();
   /** When each session was last heard of. */
   readonly #heard = new Map<string, number>();
 
@@ -41,12 +45,13 @@ export class ServerEvents implements Parser {
     this.#fold = new Fold(json?.fold);
     for (const item of asList(json?.sessions)) this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
     for (const item of asList(json?.waiting)) this.#waiting.set((item as Waiting).request.id, item as Waiting);
+    for (const [session, at] of Object.entries(asObject(json?.failed) ?? {})) this.#failed.set(session, asCount(at));
     for (const [session, at] of Object.entries(asObject(json?.heard) ?? {})) this.#heard.set(session, asCount(at));
   }
 
   save(): unknown {
     const [sessions, waiting] = [[...this.#sessions.values()], [...this.#waiting.values()]];
-    return { fold: this.#fold.save(), sessions, waiting, heard: Object.fromEntries(this.#heard) };
+    return { fold: this.#fold.save(), sessions, waiting, failed: Object.fromEntries(this.#failed), heard: Object.fromEntries(this.#heard) };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -72,20 +77,40 @@ export class ServerEvents implements Parser {
       const message = messageOf(said.info, [], said);
       this.#fold.info(said.id, said.session, said.info, line);
       // How it ended is told when it has.
-      return message === null || message.completed === null ? [] : named(message, eventsOf(message));
+      return message === null || message.completed === null ? [] : this.#news(message, eventsOf(message));
     }
     if (said?.is === "whole-message") {
       const message = messageOf(said.info, said.parts, said);
       this.#fold.whole(said.id, said.session, said.info, said.parts, line);
-      return message === null ? [] : named(message, eventsOf(message));
+      return message === null ? [] : this.#news(message, eventsOf(message));
     }
+    if (said?.is === "error" && recorded !== null) return this.#failureEvent(said, recorded.at);
     if (said?.is !== "part") return [];
     const part = partOf({ ...said.part, id: said.id });
     const known = this.#fold.part(said.message, said.session, said.id, said.part, line);
     const message = known === null ? null : asMessage(said.message, known);
     if (part === null) return [];
-    if (message !== null) return named(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
+    if (message !== null) return this.#news(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
     return part.start !== null && part.end === null && part.type !== "tool" ? [] : eventsOfPart(part, said.session, key.record(`${said.message} 0`));
+  }
+
+  /** The same failure is reported for the session and for its message: whichever comes first is told. */
+  #failureEvent({ session, error, id }: Extract<Said, { is: "error" }>, at: number): EventDraft[] {
+    const text = errorText(error);
+    const newest = this.#fold.newest(session);
+    const message = newest?.info.role === "assistant" ? newest : null;
+    if (message !== null && asObject(message.info.error) !== null && this.#toldErrors.has(message.id)) return [];
+    this.#toldErrors.add(message?.id ?? `${session} ${text}`);
+    const keys = message !== null ? [errorKey(message.id)] : id === null ? [] : [key.record(id)];
+    return [{ speaker: key.session(session), keys, kind: "error", text, at, tool: null, response: null, ...(id === null ? {} : { name: id }) }];
+  }
+
+  #news(message: Message, drafts: readonly EventDraft[]): readonly EventDraft[] {
+    const news = drafts.filter(
+      ({ name, text }) => name !== "error" || !(this.#toldErrors.has(message.id) || this.#toldErrors.delete(`${message.session} ${text}`)),
+    );
+    if (news.some(({ name }) => name === "error")) this.#toldErrors.add(message.id);
+    return named(message, news);
   }
 
   /** Whoever is heard of has a record here, whatever else is known. */
@@ -105,9 +130,15 @@ export class ServerEvents implements Parser {
       case "deleted":
         this.#settle(rows, said.session);
         return this.#stopped(rows, said.session, at, "its session was deleted");
+      case "error":
+        return this.#error(rows, said, at);
       case "message":
+        // A message that begins after a failure: it was prompted again, or tries again by itself.
+        if (this.#fold.isNew(said.id)) this.#recovered(rows, said.session);
         return this.#message(rows, said.id, this.#fold.info(said.id, said.session, said.info, rows.line));
       case "whole-message":
+        if (this.#fold.isNew(said.id) && (messageOf(said.info, [], said)?.created ?? 0) > (this.#failed.get(said.session) ?? 0))
+          this.#recovered(rows, said.session);
         return this.#message(rows, said.id, this.#fold.whole(said.id, said.session, said.info, said.parts, rows.line));
       case "message-removed":
       case "part-removed":
@@ -158,6 +189,8 @@ export class ServerEvents implements Parser {
     const message = folded == null ? null : asMessage(id, folded);
     if (folded == null || message === null) return;
     for (const part of folded.parts.keys()) rows.drop(part);
+    // The message itself tells of the failure by now.
+    if (asObject(message.info.error) !== null && this.#fold.newest(folded.session)?.id === id) this.#recovered(rows, folded.session);
     if (!this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
     readMessage(rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }), message);
   }
@@ -185,14 +218,31 @@ export class ServerEvents implements Parser {
       this.#settle(rows, session);
       return this.#stopped(rows, session, asked ?? at, "its server says that nothing runs in it");
     }
-    // At work: a sign of life, as long as there is something that it is at.
-    if (!this.#fold.isOpen(session)) return;
-    const out = rows.of(`state ${session}`, { at: asked ?? at, speaker: key.session(session), keys: [] });
-    out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
+    // At work: a sign of life, as long as there is something that it is at. After a failure the server's word is enough: it goes on.
+    const hadFailed = this.#failed.has(session) || asObject(this.#fold.newest(session)?.info.error) !== null;
+    this.#recovered(rows, session);
+    if (!hadFailed && !this.#fold.isOpen(session)) return;
+    const time = hadFailed ? Math.max(asked ?? at, this.#fold.lastTime(session)) : (asked ?? at);
+    const out = rows.of(`state ${session}`, { at: time, speaker: key.session(session), keys: [] });
+    out.add({ type: "record", role: "other", stands: hadFailed ? "open" : null, certain: true, calls: [], results: [], text: null, message: false });
     if (status.type !== "retry") return;
     const words = asWords(status.message);
     const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${words === null ? "" : `: ${words}`})`;
     out.add({ type: "waits", agent: key.session(session), for: null, says });
+  }
+
+  /** A failure of the session that no message of its own tells of (yet). Clocks differ: it comes after everything that was known when it was reported. */
+  #error(rows: Rows, { session, error }: Extract<Said, { is: "error" }>, at: number) {
+    rows.drop(`state ${session}`);
+    this.#settle(rows, session);
+    if (asObject(this.#fold.newest(session)?.info.error) !== null) return;
+    this.#failed.set(session, at);
+    const out = rows.of(`error ${session}`, { at: Math.max(at, this.#fold.lastTime(session)), speaker: key.session(session), keys: [] });
+    out.add({ type: "record", role: "other", ...standAfter(error), certain: true, calls: [], results: [], text: null, message: false });
+  }
+
+  #recovered(rows: Rows, session: string) {
+    if (this.#failed.delete(session)) rows.drop(`error ${session}`);
   }
 
   /** Ends what was left unfinished. What its own last message tells of its end, then or later, counts more. */
@@ -207,7 +257,8 @@ export class ServerEvents implements Parser {
     const since = this.#waiting.get(request.id)?.since ?? at;
     this.#waiting.set(request.id, { session, since, request });
     const agent = key.session(session);
-    rows.of(request.id, { at: since, speaker: agent, keys: [] }).add({ type: "waits", agent, for: request.for, says: request.says });
+    const call = request.call == null ? {} : { call: key.call(session, request.call) };
+    rows.of(request.id, { at: since, speaker: agent, keys: [] }).add({ type: "waits", agent, for: request.for, says: request.says, ...call });
   }
 
   #answered(rows: Rows, request: string) {

@@ -106,6 +106,15 @@ export function toolOf({ type, id, json }: Part): ToolPart | null {
   };
 }
 
+/** An error of a message or of a session, on one line: what kind it is, and what it says. */
+export function errorText(error: JsonObject): string {
+  const [name, message] = [asWords(error.name), asWords(asObject(error.data)?.message) ?? asWords(error.message)];
+  return [name ?? (message === null ? "error" : null), message].filter((words) => words !== null).join(": ");
+}
+
+/** Not a failure: a person or the parent stopped it. */
+export const isAbort = (error: JsonObject) => error.name === "MessageAbortedError";
+
 export const isDone = ({ status }: ToolPart) => status === "completed" || status === "error";
 export const textIn = ({ json }: Part) => asText(json.text) ?? "";
 export const isSynthetic = ({ json }: Part) => json.synthetic === true;

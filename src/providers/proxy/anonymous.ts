@@ -1,15 +1,20 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import { type AgentKey, callKey, matchKey, partsOf, recordKey, threadKey } from "../../core/ids.ts";
-import { asWords, type JsonObject } from "../../core/json.ts";
+import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/ids.ts";
+import { asWords } from "../../core/json.ts";
+import type { Lifecycle } from "../../core/observation.ts";
 import type { Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import { leadingTexts, promptsIn, spokenIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 export const NAME = "proxy";
 
-/** Tools that are known to make one agent each; any other may make one. */
-const MAKES_ONE = new Set(["Agent", "Task", "spawn_agent", "task"]);
-/** What such tools call the text that an agent begins with. */
-const PROMPTS = ["prompt", "message", "task", "instructions", "input", "query"] as const;
+/** Tools that are known to make one agent each, by the names that products give them; any other may make one. */
+const MAKES_ONE = new Set([
+  ...["Agent", "Task", "Subagent", "AgentSwarm", "agent", "task", "subagent", "spawn_agent", "spawn_subagent", "invoke_agent", "delegate", "new_task"],
+]);
+/** The result of a call that only began something: the agent goes on. */
+const LAUNCHED =
+  /\b(launched|started|running|runs|queued|spawned)\b[^\n]{0,80}\b(background|async\w*)\b|\b(background|async\w*)\b[^\n]{0,80}\b(launched|started|running|runs)\b/i;
 
 export const conversationKey = (conversation: string) => threadKey(NAME, conversation);
 
@@ -17,12 +22,11 @@ export const conversationKey = (conversation: string) => threadKey(NAME, convers
 export function anonymous(root: string): Dialect {
   return {
     vendor: "",
-    namesAnswers: true,
     identify: () => null,
-    prompt: ({ first }) => asWords(first.at(-1)),
-    open: (_, agent) => new AnonymousVoice(root, agent),
+    prompt: (asked) => spokenIn(leadingTexts(asked)),
+    open: (_, agent, saved) => new AnonymousVoice(root, agent, saved),
     response: (_, id) => recordKey(NAME, id),
-    unnamed: (thread) => thread,
+    unnamed: (thread, response) => agentKey(NAME, partsOf(thread).thread, `${UNNAMED}${response}`),
     namedIn: () => null,
     matches: (_, prompt) => (prompt === null ? [] : [promptMatch(root, prompt)]),
   };
@@ -30,9 +34,6 @@ export function anonymous(root: string): Dialect {
 
 /** Never across sessions: the one at the top stands in it. */
 export const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
-
-/** The text that an agent made by this call would begin with. */
-export const promptIn = (input: JsonObject): string | null => PROMPTS.map((field) => asWords(input[field])).find((text) => text !== null) ?? null;
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({
   session: conversation,
@@ -50,44 +51,62 @@ export const anonymousCaller = (conversation: string, cwd: string | null): Calle
   tag: null,
 });
 
+interface Memory {
+  readonly several: readonly (readonly [string, number])[];
+}
+
 class AnonymousVoice implements Voice {
   readonly #root: string;
   readonly #agent: AgentKey;
+  /** Calls that ask for several agents, and for how many. */
+  readonly #several: Map<string, number>;
 
-  constructor(root: string, agent: AgentKey) {
+  constructor(root: string, agent: AgentKey, saved?: unknown) {
     this.#root = root;
     this.#agent = agent;
+    this.#several = new Map((saved as Memory | undefined)?.several);
   }
 
   told(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { results } of tail)
       for (const { id, isError, text } of results)
-        out.add({
-          type: "lifecycle",
-          of: { call: this.key(id) },
-          state: isError ? "errored" : "completed",
-          source: "parent_rollout",
-          says: isError ? "its call failed" : "its call has returned",
-          result: isError ? null : asWords(text),
-        });
+        for (const call of this.#calls(id)) out.add({ type: "lifecycle", of: { call }, ...outcomeOf(isError, text) });
   }
 
   called(out: FindingsOf, { id, name, input }: ToolCall): void {
-    const prompt = promptIn(input);
-    if (prompt === null) return;
-    out.add({
-      type: "spawn-called",
-      call: this.key(id),
-      tool: name,
-      makes: MAKES_ONE.has(name) ? "one" : "maybe",
-      prompt,
-      agentType: asWords(input.subagent_type) ?? asWords(input.agent_type),
-      description: asWords(input.description),
-      name: asWords(input.name),
-      offers: [promptMatch(this.#root, prompt)],
-    });
+    const prompts = promptsIn(input);
+    if (prompts.length > 1) this.#several.set(id, prompts.length);
+    for (const [i, call] of this.#calls(id).entries()) {
+      const prompt = prompts[i];
+      if (prompt === undefined) return;
+      out.add({
+        type: "spawn-called",
+        call,
+        tool: name,
+        makes: MAKES_ONE.has(name) ? "one" : "maybe",
+        prompt,
+        agentType: asWords(input.subagent_type) ?? asWords(input.agent_type),
+        description: asWords(input.description),
+        name: asWords(input.name),
+        offers: [promptMatch(this.#root, prompt)],
+      });
+    }
+  }
+
+  /** One for each agent that the call asks for. */
+  #calls(id: string): readonly CallKey[] {
+    const count = this.#several.get(id) ?? 1;
+    return count === 1 ? [this.key(id)] : Array.from({ length: count }, (_, i) => this.key(`${id}.${i + 1}`));
   }
 
   key = (id: string) => callKey(NAME, `${partsOf(this.#agent).thread}/${id}`);
-  save = () => null;
+  save = (): Memory | null => (this.#several.size === 0 ? null : { several: [...this.#several] });
+}
+
+function outcomeOf(isError: boolean, text: string): Omit<Lifecycle, "type" | "of"> {
+  if (isError) return { state: "errored", source: "parent_rollout", says: "its call failed", result: null };
+  if (LAUNCHED.test(text.slice(0, 1_000)))
+    return { state: "launched", source: "parent_rollout", says: "the result of its call says that it runs in the background", result: null };
+  // Most APIs have no mark for a result that tells of a failure: the agent's own last answer knows better.
+  return { state: "completed", source: "parent_rollout", says: "its call has returned", result: asWords(text), yields: true };
 }

@@ -1,40 +1,13 @@
 import { asList, asObject, asText, asWords, type JsonObject, parseJson } from "../../core/json.ts";
 import type { Api } from "../../core/traffic.ts";
-
-/** What an answer turns out to say while it comes. */
-export type Said =
-  | { readonly is: "opened"; readonly response: string; readonly model: string | null; readonly usage: JsonObject | null }
-  | { readonly is: "block"; readonly block: JsonObject };
-
-/** What is known of an answer so far. */
-export interface AnswerState {
-  readonly stop: string | null;
-  readonly usage: JsonObject | null;
-  readonly error: string | null;
-  /** The API itself says that the answer is complete. */
-  readonly isWhole: boolean;
-}
-
-/** Puts the answer of one API together from its events, or reads it whole. */
-export interface AnswerReader extends AnswerState {
-  event(data: JsonObject): Generator<Said>;
-  whole(body: JsonObject): Generator<Said>;
-}
+import { type AnswerReader, errorIn, errorOf, type Said } from "./answer.ts";
+import { ChatAnswer } from "./chat.ts";
 
 export function answerReader(api: Api): AnswerReader | null {
   if (api === "messages") return new MessagesAnswer();
+  if (api === "chat") return new ChatAnswer();
   return api === "responses" ? new ResponsesAnswer() : null;
 }
-
-const errorIn = (value: unknown): string | null => {
-  const error = asObject(value);
-  if (error === null) return asWords(value);
-  const [kind, words] = [asWords(error.type) ?? asWords(error.code), asWords(error.message)];
-  return kind !== null && words !== null ? `${kind}: ${words}` : (words ?? kind);
-};
-
-/** An error that came instead of an answer, in the API's words. */
-export const errorOf = (body: JsonObject): string | null => errorIn(body.error) ?? asWords(body.message);
 
 class MessagesAnswer implements AnswerReader {
   stop: string | null = null;
@@ -72,6 +45,8 @@ class MessagesAnswer implements AnswerReader {
         break;
     }
   }
+
+  *done(): Generator<Said> {}
 
   *whole(body: JsonObject): Generator<Said> {
     if (body.type !== "message") {
@@ -151,6 +126,8 @@ class ResponsesAnswer implements AnswerReader {
         break;
     }
   }
+
+  *done(): Generator<Said> {}
 
   *whole(body: JsonObject): Generator<Said> {
     if (body.object !== "response") {

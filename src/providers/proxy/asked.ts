@@ -1,6 +1,7 @@
 import { asList, asObject, asText, asWords, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
 import type { Api, AskedRow, PieceRow, TailPart } from "../../core/traffic.ts";
-import { messagesIn, nameOf, resultsIn, sideOf, textsIn, wordOf } from "./units.ts";
+import { cwdIn } from "./prompts.ts";
+import { conversationIn, nameOf, resultsIn, sideOf, textsIn, wordOf } from "./units.ts";
 
 /** What is asked, before its body is looked into. */
 export interface Question {
@@ -19,7 +20,7 @@ const MAX_TEXT = 20_000;
 const MAX_OPENING = 2_000;
 const MAX_DEPTH = 50;
 const CREDENTIALS =
-  /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token$|secret|password|signature/;
+  /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token(-auth)?$|secret|password|signature/;
 
 /** Headers by name, without those that open doors. Kept is that there was one. */
 export function harmless(headers: readonly string[]): Record<string, string> {
@@ -38,6 +39,7 @@ export function apiOf(method: string, path: string): Api {
   if (method !== "POST") return "other";
   if (/\/messages\/count_tokens$/.test(bare)) return "count";
   if (/\/(messages|model\/[^/]+\/invoke(-with-response-stream)?)$/.test(bare)) return "messages";
+  if (/\/chat\/completions$/.test(bare)) return "chat";
   return /\/responses$/.test(bare) ? "responses" : "other";
 }
 
@@ -60,9 +62,12 @@ export function readAsked(question: Question, text: string | null, bytes: number
     pieces.push({ is: "piece", piece: name, json });
     return name;
   };
-  const { messages: _, input: __, system, instructions, tools, model, ...rest } = body;
-  const messages = messagesIn(api, body);
-  const preface = system ?? instructions ?? null;
+  const { messages: _, input: __, system, instructions, tools: listed, functions, model, ...rest } = body;
+  const tools = listed ?? functions;
+  const { preface: among, messages } = conversationIn(api, body);
+  const preface = system ?? instructions ?? among;
+  const spoken = messages.findIndex((message) => sideOf(message) === "model");
+  const leading = messages.slice(0, spoken < 0 ? messages.length : spoken);
   const first = messages.find((message) => sideOf(message) === "user" && textsIn(message).length > 0);
   return {
     row: {
@@ -76,6 +81,7 @@ export function readAsked(question: Question, text: string | null, bytes: number
       offered: asList(tools).length + messages.reduce((sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0), 0),
       first: first === undefined ? [] : textsIn(first).map(cut),
       opening: openingOf(preface),
+      cwd: cwdIn([prefaceText(preface), ...leading.flatMap(textsIn)]),
       tail: tailOf(messages),
       rest,
     },
@@ -100,6 +106,7 @@ const NOTHING_READ = {
   offered: 0,
   first: [],
   opening: "",
+  cwd: null,
   tail: [],
 } as const;
 
@@ -107,7 +114,13 @@ const otherBody = (body: JsonObject | null, text: string | null): JsonObject => 
 const modelInPath = (path: string) => /\/model\/([^/]+)\//.exec(path)?.[1] ?? null;
 const cut = (text: string) => text.slice(0, MAX_TEXT);
 
-const openingOf = (preface: unknown) => (typeof preface === "string" ? preface : textsIn({ content: preface }).join("\n")).slice(0, MAX_OPENING);
+const prefaceText = (preface: unknown): string =>
+  typeof preface === "string"
+    ? preface
+    : asList(preface)
+        .flatMap((part) => asText(part) ?? asText(asObject(part)?.text) ?? [])
+        .join("\n");
+const openingOf = (preface: unknown) => prefaceText(preface).slice(0, MAX_OPENING);
 
 /** What came since the model last spoke. Several texts by one speaker stay apart: the last one is what was meant. */
 function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {

@@ -22,6 +22,10 @@ export function partOf(block: JsonObject): Part {
       return called(block, asWords(block.id), block.input);
     case "function_call":
       return called(block, asWords(block.call_id), parseJson(asText(block.arguments) ?? "")?.value);
+    case "function": {
+      const made = asObject(block.function) ?? {};
+      return called({ ...block, name: made.name }, asWords(block.id), parseJson(asText(made.arguments) ?? "")?.value);
+    }
     case "custom_tool_call":
       return called(block, asWords(block.call_id), { input: block.input });
     default:

@@ -1,7 +1,8 @@
 import { type AgentKey, partsOf } from "../../core/ids.ts";
-import type { AskedRow, Caller, Dialect, RequestTag } from "../../core/traffic.ts";
+import { type AskedRow, asksModel, type Caller, type Dialect, type RequestTag } from "../../core/traffic.ts";
 import { anonymous, anonymousCaller, conversationKey } from "./anonymous.ts";
 import { Conversations, type Standing } from "./conversations.ts";
+import { asideIn, holds, leadingTexts } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 /** Who made a request, and what is known of that before the answer comes. */
@@ -19,12 +20,21 @@ export interface Who {
   readonly isFirst: boolean;
   /** Its name is of our making: what it says counts by the names of its answers, which the product's own records know too. */
   readonly isUnnamed: boolean;
+  /** Requests that the client made on behalf of this conversation before it began. */
+  readonly asides: readonly AgentKey[];
 }
 
+/** A call asks for an agent that will begin with this prompt. */
 interface Offer {
   readonly prompt: string;
   readonly at: number;
   readonly root: string;
+}
+
+/** A request on a client's own behalf whose conversation is not known yet. */
+interface Aside {
+  readonly thread: AgentKey;
+  readonly texts: readonly string[];
 }
 
 interface Known {
@@ -48,12 +58,16 @@ interface Memory {
   readonly unnamed: readonly (readonly [string, readonly Unnamed[]])[];
   readonly expected: readonly (readonly [string, readonly AgentKey[]])[];
   readonly heard: readonly string[];
+  readonly asides: readonly Aside[];
+  readonly begun: readonly (readonly [string, string])[];
 }
 
 /** The product's own calls; a compaction is one too, but it is part of a conversation. */
 const OWN_BEHALF: ReadonlySet<RequestTag> = new Set(["title", "quota", "warmup", "auxiliary", "compaction"]);
 const ANONYMOUS = "";
 const MAX_OFFERS = 500;
+const MAX_ASIDES = 50;
+const MAX_BEGUN = 200;
 
 /** Tells whose each request is: by the ids that clients send, else by what is said. */
 export class Callers {
@@ -64,6 +78,9 @@ export class Callers {
   readonly #unnamed: Map<string, readonly Unnamed[]>;
   readonly #expected: Map<string, readonly AgentKey[]>;
   readonly #heard: Set<string>;
+  #asides: readonly Aside[];
+  /** What anonymous conversations began with. */
+  readonly #begun: Map<string, string>;
 
   constructor(dialects: ReadonlyMap<string, Dialect>, saved?: unknown) {
     const memory = saved as Memory | undefined;
@@ -74,6 +91,8 @@ export class Callers {
     this.#unnamed = new Map(memory?.unnamed);
     this.#expected = new Map(memory?.expected);
     this.#heard = new Set(memory?.heard);
+    this.#asides = memory?.asides ?? [];
+    this.#begun = new Map(memory?.begun);
   }
 
   save = (): Memory => ({
@@ -83,6 +102,8 @@ export class Callers {
     unnamed: [...this.#unnamed],
     expected: [...this.#expected],
     heard: [...this.#heard],
+    asides: this.#asides,
+    begun: [...this.#begun],
   });
 
   /** By name: anonymous ones have a dialect for each session. */
@@ -106,7 +127,7 @@ export class Callers {
 
   /** Null for what is no part of a conversation. */
   identify(asked: AskedRow, at: number): Who | null {
-    if (asked.api !== "messages" && asked.api !== "responses") return null;
+    if (!asksModel(asked.api)) return null;
     const found = this.#callerOf(asked);
     return found === null ? this.#nameless(asked, at) : this.#named(found.name, found.dialect, found.caller, asked);
   }
@@ -136,7 +157,8 @@ export class Callers {
     const isFirst = agent !== null && internal === null && !this.#heard.has(agent);
     if (isFirst) this.#heard.add(agent);
     const isUnnamed = agent === null || this.#known.get(standing.conversation)?.isUnnamed === true;
-    return { dialect: name, caller, agent: internal === null ? agent : null, internal, tag, standing, prompt, isFirst: isFirst && !isUnnamed, isUnnamed };
+    const who = { dialect: name, caller, agent: internal === null ? agent : null, internal, tag, standing, prompt, asides: [] };
+    return { ...who, isFirst: isFirst && !isUnnamed, isUnnamed };
   }
 
   /** Within a session that names no agents: who goes on with a conversation, who was called for, and else the thread itself. */
@@ -145,7 +167,7 @@ export class Callers {
     if (known !== undefined) return known.agent ?? thread;
     const wanted = prompt === null ? "" : nameOf(prompt.trim());
     const expected = this.#expected.get(`${thread} ${wanted}`) ?? [];
-    const isCalledFor = (this.#offers.get(thread) ?? []).some((offer) => offer.prompt === wanted);
+    const isCalledFor = (this.#offers.get(thread) ?? []).some((offer) => offer.prompt === prompt?.trim());
     if (!standing.isNew || (!isAgent && !isCalledFor)) {
       this.#known.set(standing.conversation, { agent: null, root: thread });
       return thread;
@@ -200,26 +222,58 @@ export class Callers {
   offered({ dialect, caller, standing }: Who, prompt: string, at: number): void {
     const scope = this.#dialects.has(dialect) ? caller.thread : ANONYMOUS;
     const root = this.#known.get(standing.conversation)?.root ?? caller.thread;
-    const list = [...(this.#offers.get(scope) ?? []), { prompt: nameOf(prompt.trim()), at, root }];
+    const list = [...(this.#offers.get(scope) ?? []), { prompt: prompt.trim(), at, root }];
     this.#offers.set(scope, list.slice(-MAX_OFFERS));
   }
 
   /** No ids at all: a conversation is a thread of its own, below the session in which somebody called for its prompt, if that can only be one. */
   #nameless(asked: AskedRow, at: number): Who {
+    const aside = asideIn(asked);
+    if (aside !== null) return this.#beside(asked, aside);
     const standing = this.#stand(this.#scope(ANONYMOUS, null), asked);
-    const key = conversationKey(standing.conversation);
-    const prompt = anonymous("").prompt(asked);
-    const root = this.#known.get(standing.conversation)?.root ?? (standing.isNew && prompt !== null ? this.#rootFor(prompt, asked, at) : null) ?? key;
-    const isFirst = !this.#known.has(standing.conversation);
-    this.#known.set(standing.conversation, { agent: key, root });
-    const caller = anonymousCaller(standing.conversation, null);
-    const tag = tagOf(asked);
-    return { dialect: partsOf(root as AgentKey).thread, caller, agent: key, internal: null, tag, standing, prompt, isFirst, isUnnamed: false };
+    const { conversation } = standing;
+    const key = conversationKey(conversation);
+    const known = this.#known.get(conversation);
+    const offer = known === undefined && standing.isNew ? this.#offerFor(asked, at) : null;
+    const root = known?.root ?? offer?.root ?? key;
+    this.#known.set(conversation, { agent: key, root });
+    const prompt = offer?.prompt ?? anonymous("").prompt(asked);
+    const who = { dialect: partsOf(root as AgentKey).thread, caller: anonymousCaller(conversation, asked.cwd), agent: key, internal: null, standing, prompt };
+    return { ...who, tag: tagOf(asked), isFirst: known === undefined, isUnnamed: false, asides: known === undefined ? this.#begin(conversation, prompt) : [] };
   }
 
-  #rootFor(prompt: string, { windowMs }: AskedRow, at: number): string | null {
-    const wanted = nameOf(prompt.trim());
-    const fitting = (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer.prompt === wanted && at - offer.at <= (windowMs ?? Number.POSITIVE_INFINITY));
+  /** What a client asks for on its own behalf belongs to the conversation that it repeats or quotes. It may come before that one begins. */
+  #beside(asked: AskedRow, tag: RequestTag): Who {
+    const texts = leadingTexts(asked);
+    const quoted = [...this.#begun].findLast(([, prompt]) => texts.some((text) => holds(text, prompt) !== null))?.[0];
+    const conversation = this.#scope(ANONYMOUS, null).find(asked.chain) ?? quoted ?? null;
+    const standing = { conversation: conversation ?? asked.request, branch: "main", before: null, isRetry: false, isNew: conversation === null };
+    const caller = anonymousCaller(standing.conversation, asked.cwd);
+    if (conversation === null) this.#asides = [...this.#asides, { thread: caller.thread, texts }].slice(-MAX_ASIDES);
+    const dialect = partsOf((this.#known.get(standing.conversation)?.root ?? caller.thread) as AgentKey).thread;
+    const agent = conversation === null ? caller.thread : null;
+    return { dialect, caller, agent, internal: tag, tag, standing, prompt: null, isFirst: false, isUnnamed: false, asides: [] };
+  }
+
+  /** A conversation begins; says which requests were made on its behalf before. */
+  #begin(conversation: string, prompt: string | null): readonly AgentKey[] {
+    if (prompt === null) return [];
+    this.#begun.set(conversation, prompt);
+    if (this.#begun.size > MAX_BEGUN) this.#begun.delete(this.#begun.keys().next().value ?? "");
+    const own = this.#asides.filter(({ texts }) => texts.some((text) => holds(text, prompt) !== null));
+    this.#asides = this.#asides.filter((aside) => !own.includes(aside));
+    return own.map(({ thread }) => thread);
+  }
+
+  /** The call that asked for this conversation: by its prompt as it is, else by its prompt in a frame, the longest first. */
+  #offerFor(asked: AskedRow, at: number): Offer | null {
+    const texts = [...leadingTexts(asked), anonymous("").prompt(asked) ?? ""];
+    const offers = (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => at - offer.at <= (asked.windowMs ?? Number.POSITIVE_INFINITY));
+    const heldAs = (how: "all" | "framed") => offers.filter(({ prompt }) => texts.some((text) => holds(text, prompt) === how));
+    const whole = heldAs("all");
+    const framed = whole.length > 0 ? [] : heldAs("framed");
+    const longest = framed.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
+    const fitting = whole.length > 0 ? whole : framed.filter(({ prompt }) => prompt.length === longest);
     const [claimed] = fitting;
     // Where several sessions call for the same, nobody can know whose it is.
     if (claimed === undefined || fitting.some(({ root }) => root !== claimed.root)) return null;
@@ -227,7 +281,7 @@ export class Callers {
       ANONYMOUS,
       (this.#offers.get(ANONYMOUS) ?? []).filter((offer) => offer !== claimed),
     );
-    return claimed.root;
+    return claimed;
   }
 
   #stand(scope: Conversations, asked: AskedRow): Standing {

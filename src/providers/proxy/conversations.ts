@@ -76,6 +76,13 @@ export class Conversations {
     return standing;
   }
 
+  /** The conversation that a request repeats or goes on from, without being a part of it. */
+  find(chain: readonly string[]): string | null {
+    const names = prefixes(chain);
+    const found = names.findLast((name) => (this.#ends.get(name)?.length ?? 0) > 0);
+    return found === undefined ? null : (this.#ends.get(found)?.at(-1)?.conversation ?? null);
+  }
+
   /** It goes on from another's conversation, and is one of its own from here. */
   forked(request: string, chain: readonly string[]): Standing {
     const name = prefixes(chain).at(-1) ?? "";

@@ -1,6 +1,7 @@
-import { asObject, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asObject, type JsonObject, parseJson } from "../../core/json.ts";
 import type { AnsweredRow, BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
-import { type AnswerReader, answerReader, errorOf } from "./answers.ts";
+import { type AnswerReader, errorOf } from "./answer.ts";
+import { answerReader } from "./answers.ts";
 import { type Asked, apiOf, harmless, type Question, readAsked } from "./asked.ts";
 import { SseReader } from "./sse.ts";
 
@@ -44,10 +45,11 @@ export class ExchangeReader {
       return;
     }
     for (const data of this.#sse.push(text)) {
+      if (this.#answer === null) continue;
+      if (data.trim() === "[DONE]") yield* this.#rows(this.#answer.done());
       const event = asObject(parseJson(data)?.value);
-      if (event === null || this.#answer === null) continue;
-      // What the model says begins with the first delta.
-      if (this.#firstTokenMs === null && /delta/.test(String(event.type))) this.#firstTokenMs = sinceMs;
+      if (event === null) continue;
+      if (this.#firstTokenMs === null && hasDelta(event)) this.#firstTokenMs = sinceMs;
       yield* this.#rows(this.#answer.event(event));
     }
   }
@@ -78,8 +80,19 @@ export class ExchangeReader {
   }
 
   *#rows(said: ReturnType<AnswerReader["event"]>): Generator<OpenedRow | BlockRow> {
-    for (const one of said) yield { request: this.#question.request, ...one };
+    const { request } = this.#question;
+    // Some servers of chat completions give their answers no id.
+    for (const one of said) yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
   }
+}
+
+/** What the model says begins with the first delta. */
+function hasDelta({ type, choices }: JsonObject): boolean {
+  if (/delta/.test(String(type))) return true;
+  return asList(choices).some((choice) => {
+    const { role: _, ...delta } = asObject(asObject(choice)?.delta) ?? {};
+    return Object.values(delta).some((value) => value !== null && value !== "");
+  });
 }
 
 const NO_ANSWER: { readonly stop: null; readonly usage: JsonObject | null; readonly error: null } = { stop: null, usage: null, error: null };

@@ -5,9 +5,9 @@ import type { AskedRow } from "../../core/traffic.ts";
 export function filedUnder(products: readonly Provider[], asked: AskedRow, day: string): { readonly name: string; readonly cwd: string | null } {
   for (const { name, wire } of products) {
     const caller = wire?.identify(asked) ?? null;
-    if (caller !== null) return { name: safe(`${name}-${caller.session}`), cwd: caller.cwd };
+    if (caller !== null) return { name: safe(`${name}-${caller.session}`), cwd: caller.cwd ?? asked.cwd };
   }
-  return { name: safe(`${/^https?:\/\/([^/]+)/.exec(asked.upstream)?.[1] ?? "other"}-${day}`), cwd: null };
+  return { name: safe(`${/^https?:\/\/([^/]+)/.exec(asked.upstream)?.[1] ?? "other"}-${day}`), cwd: asked.cwd };
 }
 
 const safe = (name: string) =>

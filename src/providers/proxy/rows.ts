@@ -50,6 +50,7 @@ function readAskedRow(note: JsonObject, request: string): AskedRow {
     offered: asNumber(note.offered) ?? 0,
     first: words(note.first),
     opening: asText(note.opening) ?? "",
+    cwd: asWords(note.cwd),
     tail: asList(note.tail).map(readTail),
     rest: asObject(note.rest) ?? {},
     windowMs: asNumber(note.windowMs),

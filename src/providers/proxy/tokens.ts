@@ -3,7 +3,10 @@ import type { Api } from "../../core/traffic.ts";
 import type { Tokens } from "../../core/usage.ts";
 
 /** What an answer used, as its API counts it. */
-export const tokensOf = (api: Api, usage: JsonObject): Tokens => (api === "responses" ? fromResponses(usage) : fromMessages(usage));
+export function tokensOf(api: Api, usage: JsonObject): Tokens {
+  if (api === "chat") return fromChat(usage);
+  return api === "responses" ? fromResponses(usage) : fromMessages(usage);
+}
 
 function fromMessages(usage: JsonObject): Tokens {
   const byAge = asObject(usage.cache_creation);
@@ -27,6 +30,28 @@ function fromResponses(usage: JsonObject): Tokens {
     inputTokens: Math.max(0, asCount(usage.input_tokens) - read - written),
     outputTokens: asCount(usage.output_tokens),
     reasoningTokens: asCount(asObject(usage.output_tokens_details)?.reasoning_tokens),
+    cacheReadTokens: read,
+    cacheWriteTokens: written,
+    cacheWrite1hTokens: 0,
+  };
+}
+
+/**
+ * `prompt_tokens` is all of the input. Vendors count what was cached under different names:
+ * OpenAI, xAI, OpenRouter `prompt_tokens_details`, DeepSeek `prompt_cache_hit_tokens`, Moonshot `cached_tokens`, LiteLLM Anthropic's names.
+ */
+function fromChat(usage: JsonObject): Tokens {
+  const [input, output] = [asObject(usage.prompt_tokens_details), asObject(usage.completion_tokens_details)];
+  const read = asCount(input?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens ?? usage.cache_read_input_tokens);
+  const written = asCount(input?.cache_write_tokens ?? input?.cache_creation_tokens ?? usage.cache_creation_input_tokens);
+  const [prompt, completion, total] = [asCount(usage.prompt_tokens), asCount(usage.completion_tokens), asCount(usage.total_tokens)];
+  const reasoning = asCount(output?.reasoning_tokens ?? usage.reasoning_tokens);
+  // xAI counts reasoning beside the completion, and only the total tells.
+  const isBeside = reasoning > 0 && total === prompt + completion + reasoning;
+  return {
+    inputTokens: Math.max(0, prompt - read - written),
+    outputTokens: completion + (isBeside ? reasoning : 0),
+    reasoningTokens: reasoning,
     cacheReadTokens: read,
     cacheWriteTokens: written,
     cacheWrite1hTokens: 0,

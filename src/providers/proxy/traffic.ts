@@ -3,11 +3,12 @@ import type { Exchange } from "../../core/exchange.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey, RecordKey } from "../../core/ids.ts";
 import { threadKey } from "../../core/ids.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, jsonText } from "../../core/json.ts";
 import type { RecordRead, Stand } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
 import type { AnsweredRow, AskedRow, BlockRow, Dialect, EndedRow, OpenedRow, TailPart, TrafficRow, Voice } from "../../core/traffic.ts";
+import { NO_TOKENS } from "../../core/usage.ts";
 import { NAME } from "./anonymous.ts";
 import { partOf } from "./blocks.ts";
 import { Callers, type Who } from "./callers.ts";
@@ -132,7 +133,7 @@ export class Traffic implements Parser {
     this.#open.set(row.request, open);
     this.#last = { line, row, at, of: open };
     const out = this.#findings(open, at, line, []);
-    if (open.agent !== null && who?.isUnnamed === false) this.#begin(out, open, at);
+    if (open.agent !== null && who?.isUnnamed === false && who.internal === null) this.#begin(out, open, at);
     return this.#with(out, open);
   }
 
@@ -165,6 +166,16 @@ export class Traffic implements Parser {
         confidence: 1,
         says: caller.parent === caller.thread ? "its requests name it, and no agent above it" : "its requests name the agent above it",
       });
+    for (const child of who.asides)
+      out.add({
+        type: "parent-named",
+        child,
+        parent: agent,
+        rule: "quoted-prompt",
+        source: "inferred",
+        confidence: 0.9,
+        says: "a request without tools quotes the prompt of this conversation",
+      });
     if (who.isFirst || who.agent === null)
       for (const match of isRoot && this.#isNamed(who) ? [] : dialect.matches(caller, prompt))
         out.add({
@@ -179,7 +190,7 @@ export class Traffic implements Parser {
         });
     const voice = this.#voice(who, agent);
     const results = tail.flatMap((part) => part.results.map(({ id, isError }) => ({ call: voice.key(id), isError })));
-    out.addAt(at, { ...RECORD, role: "user", stands: "open", results, message: !this.#isNamed(who) });
+    out.addAt(at, { ...RECORD, role: "user", stands: "open", results, message: !who.standing.isRetry });
     this.#name(out, who, tail);
     voice.told(out, tail);
   }
@@ -207,15 +218,21 @@ export class Traffic implements Parser {
     const { who } = open;
     if (who === null) return NOTHING;
     const dialect = this.#callers.dialect(who.dialect);
-    open.response = dialect.response(who.caller.thread, row.response);
-    open.answer = row.response;
+    const answer = this.#nameOf(row, open, who);
+    open.response = dialect.response(who.caller.thread, answer);
+    open.answer = answer;
     open.model = row.model ?? open.model;
-    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, row.response);
+    if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, answer);
     open.exchange = { ...open.exchange, response: open.response, model: open.model, speaker: open.agent ?? who.caller.thread };
     if (!who.isUnnamed || open.agent === null) return this.#with(null, open);
     const out = this.#findings(open, at, line, [open.response]);
     this.#begin(out, open, open.at);
     return this.#with(out, open);
+  }
+
+  /** Some servers of chat completions count their answers anew after every start: only the request is a name there. */
+  #nameOf({ response, request }: OpenedRow, { exchange }: Open, who: Who): string {
+    return exchange.api === "chat" && !this.#isNamed(who) ? request : response;
   }
 
   #block({ block }: BlockRow, open: Open, at: number, line: number): Findings {
@@ -224,19 +241,19 @@ export class Traffic implements Parser {
     if (who === null || agent === null) return NOTHING;
     const part = partOf(block);
     const out = this.#findings(open, at, line, response === null ? [] : [response]);
-    if (part.is === "text" && part.text !== "") out.add({ ...RECORD, role: "assistant", text: part.text, message: this.#isAnswer(who) });
+    if (part.is === "text" && part.text !== "") out.add({ ...RECORD, role: "assistant", text: part.text, message: true });
     if (part.is === "call") {
       const voice = this.#voice(who, agent);
       const call = voice.key(part.call.id);
-      out.add({ ...RECORD, role: "assistant", stands: "open", calls: [{ call, name: part.call.name }], message: this.#isAnswer(who) });
+      out.add({ ...RECORD, role: "assistant", stands: "open", calls: [{ call, name: part.call.name }], message: true });
       const before = out.observations.length;
       voice.called(out, part.call);
       for (const spawn of out.observations.slice(before)) {
         if (spawn.type !== "spawn-called") continue;
-        const { tool: name, prompt, description } = spawn;
+        const { tool: name, prompt, description, makes } = spawn;
         open.exchange = {
           ...open.exchange,
-          invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description }],
+          invocations: [...open.exchange.invocations, { call: spawn.call, toolUseId: part.call.id, name, prompt, description, makes }],
         };
         if (prompt === null) continue;
         this.#prompts.set(`${who.caller.thread} ${part.call.id}`, prompt);
@@ -270,10 +287,18 @@ export class Traffic implements Parser {
     if (who.internal !== null)
       out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
     else out.add({ ...RECORD, stands: standAfter(row, open.blocks) });
-    if (isWhole && usage !== null && response !== null) {
+    if (isWhole && response !== null) {
       const { vendor } = this.#callers.dialect(who.dialect);
       const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.namesNoAnswers ? { nameless: true as const } : {}) };
-      out.add({ type: "model-call", response, model: open.model ?? "", ...of, tokens: usage, chars: 0, ended: true });
+      out.add({
+        type: "model-call",
+        response,
+        model: open.model ?? "",
+        ...of,
+        tokens: usage ?? NO_TOKENS,
+        chars: usage === null ? lengthOf(open.blocks) : 0,
+        ended: true,
+      });
     }
     return this.#with(out, open);
   }
@@ -285,7 +310,8 @@ export class Traffic implements Parser {
       conversations.failed(row.request);
       return;
     }
-    conversations.answered(row.request, who.standing, open.chain, answerWords(open.exchange.api, open.blocks));
+    if (who.internal !== null && !this.#isNamed(who)) return;
+    for (const words of answerWords(open.exchange.api, open.blocks)) conversations.answered(row.request, who.standing, open.chain, words);
     const said = open.blocks.flatMap((block) => {
       const part = partOf(block);
       return part.is === "text" ? [part.text] : [];
@@ -307,9 +333,6 @@ export class Traffic implements Parser {
 
   /** The product keeps records of its own, in which messages are counted. */
   #isNamed = (who: Who) => this.#callers.isNamed(who);
-  /** Where both witnesses know an answer by the same name, it is one message. */
-  #isAnswer = (who: Who) => !this.#isNamed(who) || this.#callers.dialect(who.dialect).namesAnswers;
-
   #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
     return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, witness: true });
   }
@@ -319,10 +342,13 @@ export class Traffic implements Parser {
   }
 }
 
+/** Of an answer that nobody counted: it shows that there were tokens. */
+const lengthOf = (blocks: readonly JsonObject[]) => (jsonText(blocks) ?? "").length;
+
 function standAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): Stand {
   if (how === "aborted") return "interrupted";
   if (how !== "finished" || error !== null) return "failed";
-  const waits = stop === "tool_use" || stop === "pause_turn" || blocks.some((block) => partOf(block).is === "call");
+  const waits = stop === "tool_use" || stop === "tool_calls" || stop === "pause_turn" || blocks.some((block) => partOf(block).is === "call");
   return waits || stop === null ? "open" : "answered";
 }
 

@@ -11,10 +11,14 @@ export const nameOf = (text: string) => hash(text).toString(36) + text.length.to
 /** What was said, without what clients add to it. */
 const plain = (text: string) => text.replace(REMINDER, "").replace(/\s+/g, " ").trim();
 
-/** The messages of a request, whichever API it is of. */
-export function messagesIn(api: Api, body: JsonObject): readonly JsonObject[] {
+/** The messages of a request, whichever API it is of. Chat completions have the system prompt among them: those that come first are the preface. */
+export function conversationIn(api: Api, body: JsonObject): { readonly preface: unknown; readonly messages: readonly JsonObject[] } {
   const list = api === "responses" ? (typeof body.input === "string" ? [{ role: "user", content: body.input }] : body.input) : body.messages;
-  return asList(list).map((item) => asObject(item) ?? {});
+  const messages = asList(list).map((item) => asObject(item) ?? {});
+  if (api !== "chat") return { preface: null, messages };
+  const first = messages.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const leading = messages.slice(0, first < 0 ? messages.length : first).map(({ content }) => content);
+  return { preface: leading.length > 1 ? leading.flat() : (leading[0] ?? null), messages: messages.slice(leading.length) };
 }
 
 /** Who said a message: the model, somebody to the model, or neither. */
@@ -22,6 +26,7 @@ export function sideOf(message: JsonObject): "model" | "user" | "other" {
   // Up to 0.135, what agents of Codex write to each other stands in a message of the assistant.
   if (message.role === "assistant") return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
   const type = asText(message.type);
+  if (message.role === "tool" || message.role === "function") return "user";
   if (type === null || type === "message") return message.role === "user" ? "user" : "other";
   if (type.endsWith("_output")) return "user";
   return type.endsWith("_call") || type === "reasoning" ? "model" : type === "agent_message" ? "user" : "other";
@@ -38,6 +43,10 @@ function partsOf(message: JsonObject): readonly string[] {
   const call = asWords(message.call_id);
   if (call !== null) return [`${sideOf(message)} ${call}`];
   if (message.type === "reasoning") return [];
+  if (message.role === "tool" || message.role === "function") return [`tool_result ${asText(message.tool_call_id) ?? asText(message.name) ?? ""}`];
+  const calls = asList(message.tool_calls).flatMap((item) => asWords(asObject(item)?.id) ?? []);
+  // Clients leave out what the model said beside its calls, or put it differently; the ids stay.
+  if (calls.length > 0) return calls.map((id) => `tool_use ${id}`);
   const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : asList(message.content);
   return content.flatMap((item) => {
     const block = asObject(item) ?? {};
@@ -49,13 +58,21 @@ function partsOf(message: JsonObject): readonly string[] {
   });
 }
 
-/** The chain's word for an answer, as it will stand in the next request: one of all its blocks, or one of each item. */
-export function answerWords(api: Api, blocks: readonly JsonObject[]): readonly string[] {
-  const messages = api === "responses" ? blocks : [{ role: "assistant", content: blocks }];
-  return messages.flatMap((message) => wordOf(message) ?? []);
+/**
+ * The words of the chain for an answer, as it will stand in the next request: one of all its blocks, or one of each item.
+ * Where several answers were asked for, one list for each: the client goes on from one of them.
+ */
+export function answerWords(api: Api, blocks: readonly JsonObject[]): readonly (readonly string[])[] {
+  if (api === "responses") return [blocks.flatMap((item) => wordOf(item) ?? [])];
+  const others = blocks.filter(({ type }) => type === "choice").map(({ content }) => asList(content).map((item) => asObject(item) ?? {}));
+  return [blocks.filter(({ type }) => type !== "choice"), ...others].map((list) => {
+    const calls = list.filter(({ type }) => type === "function");
+    return [wordOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter((word) => word !== null);
+  });
 }
 
 export function textsIn(message: JsonObject): readonly string[] {
+  if (message.role === "tool" || message.role === "function") return [];
   if (typeof message.content === "string") return [message.content];
   return asList(message.content).flatMap((item) => {
     const block = asObject(item);
@@ -72,6 +89,10 @@ const shortened = (text: string) => (text.length <= MAX_RESULT ? text : `${text.
 export function resultsIn(message: JsonObject): TailPart["results"] {
   const output = asWords(message.call_id);
   if (output !== null) return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(wordsIn(message.output)) }] : [];
+  if (message.role === "tool" || message.role === "function") {
+    const id = asWords(message.tool_call_id) ?? asWords(message.name);
+    return id === null ? [] : [{ id, isError: false, text: shortened(wordsIn(message.content)) }];
+  }
   return asList(message.content).flatMap((item) => {
     const block = asObject(item);
     const id = block?.type === "tool_result" ? asWords(block.tool_use_id) : null;

@@ -16,7 +16,7 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
     const roots = [...threads, ...inferred];
     const forest = library.forestOf(roots);
     const keys = roots.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key));
-    return { forest, roots, keys };
+    return { forest, roots, keys, guessed: new Set(inferred.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key))) };
   };
   return new Hono()
     .get("/cards", answers("All cards, oldest first", CardList), async (c) => {
@@ -43,33 +43,36 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
     })
     .get("/cards/:id/agent-activity", answers("Who did how much in a card, and which sessions belong to it", Activity, ["not_found"]), async (c) => {
       const id = c.req.param("id");
-      const { forest, roots, keys } = await agentsIn(id);
-      const { spans } = await hub.logOfAll(roots);
+      const { forest, roots, keys, guessed } = await agentsIn(id);
+      const spans = await hub.spansOfAll(roots);
       const agents = keys.flatMap((key) => {
         const span = spans.get(key);
         return span === undefined ? [] : [activityOf(agentOf(forest, key), span)];
       });
-      return c.json({ card_id: id, agents, session_mappings: mappingsOf(forest, keys, id) });
+      return c.json({ card_id: id, agents, session_mappings: mappingsOf(forest, keys, id, guessed) });
     })
     .get(
       "/cards/:id/logs",
-      answers("What happened in a card, over all its threads, by time", CardLog, ["usage", "not_found"]),
+      answers("What happened in a card, over all its threads: history by time, then what became known; how each sub-agent ended, once it is certain", CardLog, [
+        "usage",
+        "not_found",
+      ]),
       checked("query", CardLogQuery),
       async (c) => {
         const { after, limit } = c.req.valid("query");
-        const { forest, roots, keys } = await agentsIn(c.req.param("id"));
-        const { merged } = await hub.logOfAll(roots);
-        const { ids } = merged;
-        const at = after === undefined ? 0 : ids.findIndex(({ id }) => id === after) + 1;
+        const id = c.req.param("id");
+        const { forest, roots, keys } = await agentsIn(id);
+        const log = await hub.cardLog(id, roots);
+        const { ids } = log;
+        const at = after === undefined ? 0 : ids.indexOf(after) + 1;
         if (after !== undefined && at === 0) throw new Failure("not_found", "no such entry in this log", ["begin anew, without after"]);
         const byUri = new Map<string, AgentKey>(keys.map((key) => [agentOf(forest, key).uri, key]));
         const items = [];
-        for (const { index } of ids.slice(at, at + limit))
-          for (const event of await merged.page(index, 1)) {
-            const key = byUri.get(event.uri);
-            if (key !== undefined) items.push(logEntry(shortened(event), agentOf(forest, key)));
-          }
-        return c.json({ items, next: at + limit < ids.length ? (ids[at + limit - 1]?.id ?? null) : null });
+        for (const event of await log.page(forest, at, limit)) {
+          const key = byUri.get(event.uri);
+          if (key !== undefined) items.push(logEntry(shortened(event), agentOf(forest, key)));
+        }
+        return c.json({ items, next: at + limit < ids.length ? (ids[at + limit - 1] ?? null) : null });
       },
     );
 }

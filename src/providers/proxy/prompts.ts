@@ -1,0 +1,107 @@
+import { asList, asObject, asWords, type JsonObject } from "../../core/json.ts";
+import type { AskedRow } from "../../core/traffic.ts";
+
+/** Tags around what was asked; whatever else stands in tags from beginning to end is context. */
+const ASKED = new Set(["user_query", "user_message", "user_request", "user_prompt", "user", "query", "task", "prompt", "request", "question", "objective"]);
+/** Context that clients put before or behind what was asked, in the same text. */
+const CONTEXT = new Set(["system-reminder", "environment_details", "environment_context", "user_info", "user_instructions", "context"]);
+
+/** The texts that a conversation begins with, before the model says anything. */
+export function leadingTexts({ chain, tail, first }: Pick<AskedRow, "chain" | "tail" | "first">): readonly string[] {
+  return chain.length <= tail.length ? tail.flatMap(({ texts }) => texts) : first;
+}
+
+/** What was asked for in these texts, without the context that clients put around it. */
+export function spokenIn(texts: readonly string[]): string | null {
+  const spoken = texts.map(withoutContext).findLast((text) => text !== "");
+  return asWords(spoken ?? texts.at(-1));
+}
+
+function withoutContext(text: string): string {
+  let rest = text.trim();
+  const kept: string[] = [];
+  for (;;) {
+    const block = leadingBlock(rest);
+    if (block === null) break;
+    if (ASKED.has(block.tag)) kept.push(block.inside);
+    // What stands in other tags may be all there is, or a part of what was asked.
+    else if (!CONTEXT.has(block.tag) && block.behind !== "" && leadingBlock(block.behind) === null) break;
+    rest = block.behind;
+  }
+  const cut = rest.search(/\s*<(?:system-reminder|environment_details|environment_context)>/);
+  return [...kept, cut < 0 ? rest : rest.slice(0, cut)].join("\n").trim();
+}
+
+function leadingBlock(text: string): { readonly tag: string; readonly inside: string; readonly behind: string } | null {
+  const [open, tag] = /^<([A-Za-z][\w-]*)>/.exec(text) ?? [];
+  if (open === undefined || tag === undefined) return null;
+  const end = text.indexOf(`</${tag}>`, open.length);
+  return end < 0 ? null : { tag, inside: text.slice(open.length, end).trim(), behind: text.slice(end + tag.length + 3).trim() };
+}
+
+/** Shorter prompts stand in many texts by chance. */
+const MIN_FRAMED = 8;
+
+/** How a text holds a prompt: as all of it, or in a frame: on lines of its own, behind a colon, or in tags or quotes. */
+export function holds(text: string, prompt: string): "all" | "framed" | null {
+  if (text.trim() === prompt) return "all";
+  if (prompt.length < MIN_FRAMED) return null;
+  for (let at = text.indexOf(prompt); at >= 0; at = text.indexOf(prompt, at + 1)) {
+    const [before, behind] = [
+      text
+        .slice(0, at)
+        .replace(/[ \t]+$/, "")
+        .at(-1) ?? "\n",
+      text.slice(at + prompt.length).replace(/^[ \t]+/, "")[0] ?? "\n",
+    ];
+    if ('\n:>"'.includes(before) && '\n<"'.includes(behind)) return "framed";
+  }
+  return null;
+}
+
+/** What tools that make agents call the text that an agent begins with. */
+const PROMPTS = ["prompt", "message", "task", "instruction", "instructions", "input", "query"] as const;
+
+const promptIn = (input: JsonObject): string | null => PROMPTS.map((field) => asWords(input[field])).find((text) => text !== null) ?? null;
+
+/** The texts that agents made by this call would begin with: one, or one for each item of a list. */
+export function promptsIn(input: JsonObject): readonly string[] {
+  const template = asWords(input.prompt_template);
+  if (template !== null) return asList(input.items).flatMap((item) => (typeof item === "string" ? [template.replaceAll("{{item}}", item)] : []));
+  const one = promptIn(input);
+  if (one !== null) return [one];
+  const lists = Object.values(input).map((value) => asList(value).flatMap((item) => promptIn(asObject(item) ?? {}) ?? []));
+  return lists.find((list) => list.length > 0) ?? [];
+}
+
+const DIRECTORY = /(?:working (?:directory|in the directory)|workspace(?: root)?(?: folder| path| directory)|current directory|\bcwd)(?: is)?:[ \t]*/gi;
+
+/** The folder that a client says it works in. */
+export function cwdIn(texts: readonly string[]): string | null {
+  for (const text of texts) {
+    const tagged = /<cwd>([^<\n]+)<\/cwd>/.exec(text)?.[1];
+    if (tagged !== undefined) return tagged.trim();
+    for (const { index, 0: words } of text.matchAll(DIRECTORY)) {
+      const [line = ""] = text.slice(index + words.length, index + words.length + 1_000).split(/[\n<]/, 1);
+      const quoted = /^(["'`])(.+?)\1/.exec(line)?.[2];
+      const path = (quoted ?? line).trim();
+      if (/^(\/|[A-Za-z]:[\\/])/.test(path)) return path;
+    }
+  }
+  return null;
+}
+
+/** What clients ask a model for on their own behalf, where they send no word for it: told by the system prompt of a request that offers no tools to choose from. */
+export function asideIn({ headers, opening, offered, rest }: AskedRow): "title" | "auxiliary" | null {
+  // Grok sums up every turn, in the conversation itself.
+  if (/^xai-/.test(headers["x-grok-req-id"] ?? "")) return "auxiliary";
+  const isForced = offered === 1 && asObject(rest.tool_choice) !== null;
+  if (offered > 0 && !isForced) return null;
+  const begins = opening.slice(0, 300);
+  if (/\b(title|titles|label|headline)\b/i.test(begins)) return "title";
+  return /^\W*(you are (a|an|tasked with)|generate|create|write|summari[sz]e)\b[^.\n]*\b(summar\w*|summari[sz]\w*|commit message|topic|suggestion\w*|classif\w*)\b/i.test(
+    begins,
+  )
+    ? "auxiliary"
+    : null;
+}

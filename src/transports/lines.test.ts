@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { recordsIn } from "../core/lines.ts";
+import { noReads } from "./files.ts";
+import { type Line, type LinePosition, positionAfter, readLines } from "./lines.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "retinue-test-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const isWhole = (line: Uint8Array) => line.at(-1) === 0x7d;
+
+async function read(text: string, from?: LinePosition) {
+  const path = join(folder, "file.jsonl");
+  writeFileSync(path, text);
+  const lines: Line[] = [];
+  const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  for await (const some of readLines(path, noReads(), isWhole, from, { split: recordsIn })) lines.push(...some);
+  const shown = lines.map((line) =>
+    line.is === "line" ? [line.number, line.offset, decode(line.bytes), line.isBehind ?? false] : [line.number, line.end, line.is],
+  );
+  const last = lines.at(-1);
+  return { shown, after: last === undefined ? from : positionAfter(last) };
+}
+
+it("several records of a line have its number, each with the place of its bytes", async () => {
+  const { shown } = await read('{"a":1}\n{"b":2} {"c":3}{"d":4}\n{"e":5}\n');
+  expect(shown).toEqual([
+    [1, 0, '{"a":1}', false],
+    [2, 8, '{"b":2}', false],
+    [2, 16, '{"c":3}', true],
+    [2, 23, '{"d":4}', true],
+    [3, 31, '{"e":5}', false],
+  ]);
+});
+
+it("a line that grows record by record gives the same as one that is read at once", async () => {
+  const whole = '{"a":1}\n{"b":2}{"c":3}\n{"d":4}\n';
+  const atOnce = (await read(whole)).shown;
+  for (let cut = 1; cut < whole.length; cut += 1) {
+    const first = await read(whole.slice(0, cut));
+    const rest = await read(whole, first.after);
+    expect([...first.shown.filter((line) => line[2] !== "unfinished"), ...rest.shown], `cut at ${cut}`).toEqual(atOnce);
+  }
+});
+
+it("a whole record before one that is still written is given at once", async () => {
+  const { shown, after } = await read('{"a":1}{"b"');
+  expect(shown).toEqual([
+    [1, 0, '{"a":1}', false],
+    [1, 7, "unfinished"],
+  ]);
+  expect((await read('{"a":1}{"b":2}\n{"c":3}\n', after)).shown).toEqual([
+    [1, 7, '{"b":2}', true],
+    [2, 15, '{"c":3}', false],
+  ]);
+});
