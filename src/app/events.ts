@@ -287,7 +287,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
         sessionId: child.sessionId,
         prompt: call?.prompt ?? child.prompt,
         type: child.agentType ?? call?.agentType ?? null,
-        toolCallId: call === undefined ? null : nativeCall(call.call),
+        toolCallId: toolCallOf(child),
         parent: agent.uri,
         depth: child.depth,
         background: child.background ?? child.statements.some((s) => s.state === "launched"),
@@ -308,6 +308,12 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     status: { status, statusSource, statusReason },
   };
   return [...spawns, standing];
+}
+
+/** The call may be known by its result alone. */
+function toolCallOf({ evidence, parent }: LinkedAgent): string | null {
+  const call = evidence.find((e) => e.call !== null && e.parent === parent)?.call ?? null;
+  return call === null ? null : nativeCall(call);
 }
 
 /** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */

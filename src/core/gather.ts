@@ -16,6 +16,7 @@ export interface ModelCall {
   readonly vendor?: string;
   readonly costUsd?: number | null;
   readonly outsideTotals?: true;
+  readonly outputOnly?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -235,7 +236,8 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
     const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
-    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
+    const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside, ...partial };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
     const sent = askedAt === undefined ? {} : { askedAt };

@@ -48,6 +48,8 @@ export interface LinkedAgent extends GatheredAgent {
   readonly ownBehalf: readonly GatheredAgent[];
   /** What it did so for this agent and kept no record of, where its own totals tell. */
   readonly revealed: readonly ModelCall[];
+  /** What only a total of the product's tells, for all agents of this thread together. */
+  readonly undivided: readonly ModelCall[];
   /** The totals that the product stated for this thread; null where it stated none. */
   readonly settled: Settled | null;
 }
@@ -177,6 +179,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
       revealed: (revealed.get(key) ?? []).map((found) => found.call),
+      undivided: settled.get(key)?.settlements.flatMap((s) => s.undivided) ?? [],
       settled: settled.get(key) ?? null,
     });
   }

@@ -160,6 +160,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
+  readonly outputOnly?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
@@ -283,8 +285,17 @@ export interface Lifecycle {
   readonly source: StatedSource;
   readonly says: string;
   readonly result: string | null;
+  /** What the product says the agent used, where it says so when the agent ends. */
+  readonly reported?: ReportedUsage;
   /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
   readonly yields?: true;
+}
+
+/** As the product states it, by its own rules: not a sum of model calls. Null for what it does not state. */
+export interface ReportedUsage {
+  readonly totalTokens: number | null;
+  readonly toolUses: number | null;
+  readonly durationMs: number | null;
 }
 
 /** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */
