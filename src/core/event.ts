@@ -59,8 +59,6 @@ export interface EventDraft {
   readonly witness?: true;
   /** Set on every row of a response; the reader shows each response's tokens once. */
   readonly response: RecordKey | null;
-  /** When that response was asked for, where the product writes it down. */
-  readonly askedAt?: number;
 }
 
 /** What to show people of an event's text. */

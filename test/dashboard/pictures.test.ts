@@ -114,7 +114,7 @@ describe("the waterfall", () => {
     const row = drawn.find(({ uri }) => uri === named("Leaf A1").uri);
     const bar = row?.bars.find(({ kind }) => kind === "model");
     const box = await tab.page.locator(".waterfall canvas.picture").boundingBox();
-    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 5, (box?.y ?? 0) + (row?.y ?? 0));
+    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 1, (box?.y ?? 0) + (row?.y ?? 0));
     await tab.page.locator(".picture-tip").waitFor();
     expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*answers.*ms.*tokens/s);
     await tab.page.mouse.click((box?.x ?? 0) + 60, (box?.y ?? 0) + (drawn[3]?.y ?? 0));
