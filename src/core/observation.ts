@@ -151,6 +151,8 @@ export interface ModelCalled {
   readonly request?: RecordKey;
   /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
   readonly alias?: RecordKey;
+  /** When the product sent the request, where it writes that down. */
+  readonly askedAt?: number;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
@@ -158,6 +160,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
+  readonly outputOnly?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
