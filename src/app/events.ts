@@ -10,6 +10,7 @@ import { type LinePosition, positionAfter } from "../transports/lines.ts";
 import { asSource } from "./discover.ts";
 import { eventPlace, eventsIn, jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
+import { summaryOf } from "./markup.ts";
 import { type FoundDatabase, objectRecords } from "./sync-database.ts";
 
 /** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
@@ -167,6 +168,7 @@ export class EventReader {
       time: draft.at,
       kind: draft.kind,
       text: draft.text,
+      summary: summaryOf(draft),
       tool: draft.tool && {
         name: draft.tool.name ?? this.#toolNames.get(draft.tool.call) ?? null,
         callId: nativeCall(draft.tool.call),
@@ -193,8 +195,8 @@ export class EventReader {
   #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
     const seq = (this.#counters.get(event.uri) ?? 0) + 1;
     this.#counters.set(event.uri, seq);
-    const { schema, uri, id, at, kind, text, tool, usage, spawn, status, ref } = event;
-    return { schema, uri, id, seq, at, kind, text, tool, usage, spawn, status, ref };
+    const { schema, uri, id, at, kind, text, summary, tool, usage, spawn, status, ref } = event;
+    return { schema, uri, id, seq, at, kind, text, summary, tool, usage, spawn, status, ref };
   }
 }
 
@@ -262,6 +264,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     schema: "retinue/event@1",
     uri: agent.uri,
     text: null,
+    summary: null,
     tool: null,
     usage: null,
     ref: null,

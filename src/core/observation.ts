@@ -153,6 +153,8 @@ export interface ModelCalled {
   readonly alias?: RecordKey;
   /** The API's id of the response with what it used (`fingerprintOf`): a proxy that cannot tell the product has nothing else in common with its records. */
   readonly fingerprint?: RecordKey;
+  /** When the product sent the request, where it writes that down. */
+  readonly askedAt?: number;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;
