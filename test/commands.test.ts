@@ -54,6 +54,10 @@ describe("wrong words exit with 2: one line says what is wrong, one what would b
     ["-I after a command", ["tree", "-I", "latest"], /unknown option '-I'/, /usage: retinue tree/],
     ["--head of nothing", ["--head"], /wants to know of what/, /retinue --head <uri>/],
     ["a mistyped command", ["tre"], /neither a command nor a URI/, /did you mean: retinue tree/],
+    ["an unknown command with an argument", ["foo", "bar"], /unknown command "foo"/, /commands: .*\btree\b/],
+    ["a mistyped command with arguments", ["--json", "serch", "two", "words"], /unknown command "serch"/, /did you mean: retinue search/],
+    ["a mistyped command with a URI and an option", ["tre", `claude://${THREAD}`, "--all"], /unknown command "tre"/, /did you mean: retinue tree/],
+    ["two URIs of which one is a prefix", ["cd09e4", "latest"], /too many arguments/, /usage: retinue/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
     ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /whole number/],
     ["an unknown provider", ["ls", "--provider", "nobody"], /Allowed choices are .*claude/, /usage: retinue ls/],
@@ -92,6 +96,7 @@ describe("nothing there exits with 1 and says where it looked and what to try", 
     const { code, stdout, stderr } = await retinue(scratch, ["ls", "--json"]);
     expect({ code, list: JSON.parse(stdout) }).toEqual({ code: 1, list: [] });
     expect(stderr).toContain("(not there)");
+    expect(stderr).toContain("next: retinue demo");
   });
 });
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { hook } from "../src/app/hook.ts";
 import { readMachine } from "../src/app/machine.ts";
@@ -117,6 +117,130 @@ describe("retinue hook", () => {
       `${line.replace(/"id":"msg_[^"]*"/, '"id":"msg_0123456789abcdefgh"').replace(/"uuid":"[^"]*"/, '"uuid":"00000000-0000-4000-8000-000000000000"')}\n`,
     );
     await until(async () => (await tree()).usage?.subtree.calls === before + 1, tree);
+  });
+});
+
+describe("a transcript wherever it lies", () => {
+  const recorded = join(FIXTURES, "claude/k-hooks/home/.claude/projects/-home-dev-trial-runs-k-hooks-repo");
+  /** The transcript and its agents under other names; `agents` is the folder in which `subagents` lies. */
+  const placed = (transcript: string, agents: string) => {
+    mkdirSync(dirname(transcript), { recursive: true });
+    cpSync(join(recorded, `${SESSION}.jsonl`), transcript);
+    cpSync(join(recorded, SESSION), agents, { recursive: true });
+  };
+  const told = (path: string, more: object = {}) => JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: path, ...more });
+  const seen = async (env: Readonly<Record<string, string>>) => {
+    const { forest, problems } = await readMachine({ env });
+    return { threads: forest.roots, below: forest.agents.size - 1, files: forest.agents.get(forest.roots[0] as never)?.files.length, problems };
+  };
+  const WHOLE = { threads: [`claude:${SESSION}`], below: 3, files: 2, problems: [] };
+
+  it.each([
+    ["in a folder of no product", (home: string) => [`${home}/work/${SESSION}.jsonl`, `${home}/work/${SESSION}`]],
+    ["under another name", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work/${SESSION}`]],
+    ["with agents in a folder of the file's name", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work/transcript`]],
+    ["with agents right beside it", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work`]],
+    ["with another ending", (home: string) => [`${home}/work/log.txt`, `${home}/work/log`]],
+    ["among somebody's projects", (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`]],
+    ["in a folder of an odd name", (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`]],
+    ["deeper below the usual folder", (home: string) => [`${home}/.claude/projects/-x/y/z/${SESSION}.jsonl`, `${home}/.claude/projects/-x/y/z/${SESSION}`]],
+  ])("%s", async (_, places) => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    const [transcript = "", agents = ""] = places(home);
+    placed(transcript, agents);
+    await hook(env, () => told(transcript));
+    expect(await seen(env)).toEqual(WHOLE);
+  });
+
+  it("behind symbolic links, and by a relative path", async () => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    placed(`${home}/real/${SESSION}.jsonl`, `${home}/real/${SESSION}`);
+    symlinkSync(`${home}/real`, `${home}/linked`);
+    symlinkSync(`${home}/real/${SESSION}.jsonl`, `${home}/link.jsonl`);
+    await hook(env, () => told(`${home}/linked/${SESSION}.jsonl`));
+    await hook(env, () => told(`${home}/link.jsonl`));
+    await hook(env, () => told(`./real/${SESSION}.jsonl`, { cwd: home }));
+    expect(await seen(env)).toEqual(WHOLE);
+    expect(readFileSync(join(home, "data/recordings/claude/roots"), "utf8").trim().split("\n")).toHaveLength(1);
+  });
+
+  it("leaves what else lies in that folder alone", async () => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    placed(`${home}/work/${SESSION}.jsonl`, `${home}/work/${SESSION}`);
+    cpSync(join(FIXTURES, "claude/a-single/home/.claude/projects"), `${home}/work/projects`, { recursive: true });
+    for (const name of readdirSync(join(FIXTURES, "claude/a-single/home/.claude/projects")))
+      cpSync(join(home, "work/projects", name), join(home, "work"), { recursive: true });
+    symlinkSync("/nowhere", `${home}/work/link`);
+    await hook(env, () => told(`${home}/work/${SESSION}.jsonl`));
+    expect(await seen(env)).toEqual(WHOLE);
+  });
+
+  it("is followed by the server as it grows", async () => {
+    const server = await startServer(null);
+    onTestFinished(() => server.close());
+    const folder = join(newHome(), "work");
+    mkdirSync(folder, { recursive: true });
+    // The first hooks of a session come before its transcript.
+    expect(await called(told(`${folder}/${SESSION}.jsonl`), server.env)).toEqual(SILENT);
+    const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
+    const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
+    await until(async () => (await tree()).usage !== undefined, tree);
+    placed(`${folder}/${SESSION}.jsonl`, `${folder}/${SESSION}`);
+    await until(async () => (await tree()).counts?.descendants === 3, tree);
+  });
+});
+
+describe("payloads of other products", () => {
+  const grok = readFileSync(join(FIXTURES, "hooks/grok-1.0.41.jsonl"), "utf8").trim().split("\n");
+  const base = { session_id: SESSION, cwd: "/home/dev/x", permission_mode: "default" };
+  const others: [string, string[]][] = [
+    ["Grok 1.0.41, which runs the hooks of Claude Code's settings", grok],
+    [
+      "Grok where only the paths tell",
+      grok
+        .map((line) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => !/[A-Z]/.test(name)))))
+        .filter((line) => line.includes("transcript_path")),
+    ],
+    [
+      "Cursor",
+      [JSON.stringify({ ...base, conversation_id: SESSION, generation_id: "g", hook_event_name: "Stop", cursor_version: "3.1.0", transcript_path: null })],
+    ],
+    ["VS Code", [JSON.stringify({ ...base, sessionId: SESSION, hookEventName: "Stop", hook_event_name: "Stop" })]],
+    ["Gemini CLI", [JSON.stringify({ ...base, hook_event_name: "BeforeAgent", prompt: "hi", transcript_path: "" })]],
+    [
+      "Qwen",
+      [
+        JSON.stringify({
+          ...base,
+          hook_event_name: "UserPromptSubmit",
+          prompt: "hi",
+          transcript_path: `/home/dev/.qwen/projects/-home-dev-x/chats/${SESSION}.jsonl`,
+        }),
+      ],
+    ],
+    ["Droid", [JSON.stringify({ ...base, hook_event_name: "Stop", transcript_path: `/home/dev/.factory/sessions/-home-dev-x/${SESSION}.jsonl` })]],
+  ];
+
+  it.each(others)("of %s make no thread of Claude Code's", async (_, lines) => {
+    const env = { HOME: newHome(), RETINUE_HOME: join(newHome(), "data") };
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) await hook(env, () => line);
+    expect((await readMachine({ env })).forest.roots).toEqual([]);
+  });
+
+  it("that were kept as Claude Code's show nothing either", async () => {
+    const data = join(newHome(), "data");
+    mkdirSync(join(data, "recordings/claude/hooks"), { recursive: true });
+    const shape = JSON.parse(readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/hooks/${SESSION}.jsonl`), "utf8").split("\n")[0] ?? "") as object;
+    expect(Object.keys(shape)).toContain("raw");
+    writeFileSync(
+      join(data, "recordings/claude/hooks/x.jsonl"),
+      grok.map((line) => `${JSON.stringify({ ...shape, raw: JSON.parse(line) as unknown })}\n`).join(""),
+    );
+    expect((await readMachine({ env: { HOME: newHome(), RETINUE_HOME: data } })).forest.roots).toEqual([]);
   });
 });
 

@@ -1,14 +1,14 @@
 import { existsSync, lstatSync } from "node:fs";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { hash } from "../core/hash.ts";
-import { decodeText } from "../core/json.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
-import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, readIfThere, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
-import { type Env, followedRoots, importedRoot, recordingsRoot, userHome } from "./home.ts";
+import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
+import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
+import { type Env, importedRoot, recordingsRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -32,6 +32,8 @@ export interface RootSeen {
   readonly imported: boolean;
   /** Ours: what live sources said is kept there. */
   readonly recorded: boolean;
+  /** Of a folder that is no root of the product's: the transcripts in it that are read; null for a root. */
+  readonly loose: readonly LooseTranscript[] | null;
   readonly exists: boolean;
   /** Those of the provider's folders that are looked at here: one that another root links to is looked at once. */
   readonly folders: readonly string[];
@@ -72,15 +74,15 @@ export async function discover(
   const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
   const seenBy = new Map<Provider, Set<string>>();
   const left = new Set(sealed.keys());
-  for (const { provider, root, imported, recorded } of rootsOf(env, providers, others)) {
+  for (const { provider, root, imported, recorded, loose } of rootsOf(env, providers, others)) {
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
-    const wanted = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
-    const folders = isFile ? [] : await unseenFolders(root, wanted, seen);
-    const streamAt = (path: string) => streamIn({ provider, recorded }, path);
+    const folders = isFile ? [] : await unseenFolders(root, foldersIn({ provider, recorded, loose }), seen);
+    const streamAt = (path: string) => streamIn({ provider, recorded, loose }, path);
     const other = (path: string, is: OtherEntry) => {
-      if (is === "link") problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
+      // The folder of a loose transcript is nobody's: what else lies in it is passed over.
+      if (is === "link" && (loose === null || path.includes("/"))) problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
     const look = (full: string, path: string): Found | null => {
@@ -107,7 +109,7 @@ export async function discover(
       const key = folderKey(provider.name, join(root, folder));
       if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
     }
-    roots.push({ provider, path: root, imported, recorded, exists: existsSync(root), folders, files, bytes });
+    roots.push({ provider, path: root, imported, recorded, loose, exists: existsSync(root), folders, files, bytes });
   }
   // Of those that are gone, the ones that would have been looked at.
   const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
@@ -130,7 +132,8 @@ const isLogAlone = (full: string, path: string, provider: Provider) =>
 const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
 
 /** What a file below a root is: the product's own, or a recording of ours. */
-export function streamIn({ provider, recorded }: Pick<RootSeen, "provider" | "recorded">, path: string): Stream | null {
+export function streamIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "recorded" | "loose">, path: string): Stream | null {
+  if (loose !== null) return looseStream(provider, loose, path);
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
 }
 
@@ -139,11 +142,11 @@ export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice
 
 /** One file, if it is there and some provider's. */
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
-  for (const { provider, path: root, imported, recorded, folders } of roots) {
+  for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
-    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded }, inside) : null;
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, loose }, inside) : null;
     if (stream === null) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
@@ -156,32 +159,34 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
 
 /** Every root there may be, without a look at what lies in it. */
 export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
-  return rootsOf(env, PROVIDERS, others).map(({ provider, root, imported, recorded }) => {
-    const folders = recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
-    return { provider, path: root, imported, recorded, exists: existsSync(root), folders, files: 0, bytes: 0 };
-  });
+  return rootsOf(env, PROVIDERS, others).map(({ root, ...seen }) => ({
+    ...seen,
+    path: root,
+    exists: existsSync(root),
+    folders: foldersIn(seen),
+    files: 0,
+    bytes: 0,
+  }));
+}
+
+function foldersIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "recorded" | "loose">): readonly string[] {
+  if (loose !== null) return [ROOT_ITSELF, ...foldersBeside(provider, loose)];
+  return recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
 }
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const roots = [...(others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike), ...followed(env, provider)];
+    const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
+    const followed = followedPlaces(env, provider, usual);
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
+    const own = { provider, imported: false, recorded: false, loose: null };
     return [
-      ...[...new Set(roots)].map((root) => ({ provider, root, imported: false, recorded: false })),
-      ...(existsSync(imported) ? [{ provider, root: imported, imported: true, recorded: false }] : []),
-      ...(provider.recorded !== undefined && existsSync(recordings) ? [{ provider, root: recordings, imported: false, recorded: true }] : []),
+      ...[...new Set([...usual, ...followed.roots])].map((root) => ({ ...own, root })),
+      ...(existsSync(imported) ? [{ ...own, root: imported, imported: true }] : []),
+      ...(provider.recorded !== undefined && existsSync(recordings) ? [{ ...own, root: recordings, recorded: true }] : []),
+      ...[...followed.loose].map(([root, loose]) => ({ ...own, root, loose })),
     ];
   });
-}
-
-/** Where live sources said that there is more. */
-function followed(env: Env, { name, recorded }: Provider): readonly string[] {
-  const list = recorded === undefined ? null : readIfThere(followedRoots(env, name));
-  return list === null
-    ? []
-    : decodeText(list)
-        .text.split("\n")
-        .filter((root) => isAbsolute(root) && existsSync(root));
 }
 
 /** A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object. */

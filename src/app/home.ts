@@ -11,7 +11,10 @@ export const importedRoot = (env: Env, provider: string) => join(retinueHome(env
 /** Where what live sources said about agents of a provider is kept, raw. */
 export const recordingsRoot = (env: Env, provider: string) => join(retinueHome(env), "recordings", provider);
 
-/** Folders beyond its usual ones in which a provider's live sources say that it keeps records: a line each. */
+/** Where a provider's live sources say that it keeps records beyond its usual folders: a root of its own form, or a single transcript. */
+export type FollowedPlace = string | { readonly transcript: string; readonly session: string };
+
+/** The list of them, one as JSON on each line. */
 export const followedRoots = (env: Env, provider: string) => join(recordingsRoot(env, provider), "roots");
 
 /** Where retinue keeps its own data. */

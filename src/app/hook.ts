@@ -2,11 +2,12 @@
  * `retinue hook`: keeps what an agent's hook says, wakes the server, and is gone. An entry of its own that loads next to nothing: the agent waits for it.
  * Prints nothing and never fails, whatever happens: it is not the agent's business.
  */
-import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
 import { Recorder } from "../transports/recorder.ts";
-import { type Env, followedRoots, recordingsRoot } from "./home.ts";
+import { type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
 import { type Instance, notedInstance } from "./instance-note.ts";
 
 /** Ids and paths stand at the beginning; what makes a payload large, prompts and results, comes later. */
@@ -29,17 +30,34 @@ export async function hook(env: Env, input: () => string = () => readFileSync(0,
 
 /** Appends the payload to the recording of its session; null for what no product of ours says. */
 function keep(payload: string, env: Env): string | null {
-  const head = payload.slice(0, HEAD);
-  const product = HOOK_PAYLOADS.find(({ isHook }) => isHook(head));
-  const session = wordIn(head, "session_id");
+  const field = fieldsOf(payload);
+  const product = HOOK_PAYLOADS.find(({ isHook }) => isHook(field));
+  const session = field("session_id");
   if (product === undefined || session === null || !/^[\w-]{1,80}$/.test(session)) return null;
   const recording = join(recordingsRoot(env, product.provider), "hooks", `${session}.jsonl`);
   const recorder = new Recorder(recording);
   recorder.line(payload);
   recorder.close();
-  const root = product.rootOf(wordIn(head, "transcript_path") ?? "");
-  if (root !== null) follow(root, product.provider, env);
+  const transcript = pathOf(field("transcript_path"), field("cwd"));
+  const root = transcript === null ? null : product.rootOf(transcript);
+  if (transcript !== null) follow(root ?? { transcript, session }, product.provider, env);
   return recording;
+}
+
+/** A small payload is parsed; of a large one only the beginning is searched. */
+function fieldsOf(payload: string): PayloadField {
+  if (payload.length > HEAD) return (name) => wordIn(payload.slice(0, HEAD), name);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(payload);
+  } catch {
+    // Not JSON, so it has no fields.
+    parsed = null;
+  }
+  return (name) => {
+    const value = typeof parsed === "object" && parsed !== null ? (parsed as Record<string, unknown>)[name] : null;
+    return typeof value === "string" ? value : null;
+  };
 }
 
 function wordIn(head: string, field: string): string | null {
@@ -47,16 +65,33 @@ function wordIn(head: string, field: string): string | null {
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }
 
-/** A transcript may lie where nobody looks: from now on that folder is looked at, too. */
-function follow(root: string, provider: string, env: Env) {
-  const list = followedRoots(env, provider);
+/** Without symbolic links, which the reader does not follow. The file itself may not be there yet. */
+function pathOf(transcript: string | null, cwd: string | null): string | null {
+  if (transcript === null || transcript === "") return null;
+  const path = resolve(cwd ?? ".", transcript);
+  return real(path) ?? join(real(dirname(path)) ?? dirname(path), basename(path));
+}
+
+function real(path: string): string | null {
   try {
-    if (readFileSync(list, "utf8").split("\n").includes(root)) return;
+    return realpathSync(path);
+  } catch {
+    // Not there.
+    return null;
+  }
+}
+
+/** A transcript may lie where nobody looks: from now on its root, or the transcript alone, is looked at too. */
+function follow(place: FollowedPlace, provider: string, env: Env) {
+  const list = followedRoots(env, provider);
+  const line = JSON.stringify(place);
+  try {
+    if (readFileSync(list, "utf8").split("\n").includes(line)) return;
   } catch {
     // Nothing is followed yet.
     mkdirSync(recordingsRoot(env, provider), { recursive: true, mode: 0o700 });
   }
-  appendFileSync(list, `${root}\n`, { mode: 0o600 });
+  appendFileSync(list, `${line}\n`, { mode: 0o600 });
 }
 
 /** Tells the server where to look. False if it is gone. Nobody waits for what it answers. */
@@ -90,7 +125,7 @@ async function wake(recording: string, server: Instance): Promise<boolean> {
 const wantsFlush = (payload: string, env: Env, traced: readonly string[]) =>
   Object.entries({ langsmith: env.TRACE_TO_LANGSMITH, otlp: env.TRACE_TO_OTLP }).some(
     ([service, wish]) => wish?.toLowerCase() === "true" && !traced.includes(service),
-  ) && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(wordIn(payload.slice(0, HEAD), "hook_event_name") ?? "");
+  ) && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(fieldsOf(payload)("hook_event_name") ?? "");
 
 async function flush(env: Env): Promise<void> {
   const program = process.argv[1];

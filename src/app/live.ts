@@ -57,7 +57,9 @@ async function* watchOn(library: Library, { signal, onError, onWatching }: LiveO
   // A root that stands for all folders of some name, none of which is there yet, is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
-  const shallow = library.roots.filter((root) => root.provider.rootFiles === true).map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
+  const shallow = library.roots
+    .filter((root) => root.provider.rootFiles === true || root.loose !== null)
+    .map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
   const watching = await watchFolders(folders, [...shallow, dirname(decisions)], { onPaths: note, onError: onError ?? (() => {}) });
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {

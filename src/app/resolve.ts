@@ -30,7 +30,7 @@ export function resolve(library: Library, input: string): AgentRow {
 
 function latest(library: Library, provider: string | null): AgentRow {
   const [root] = library.store.roots({ under: library.under, limit: 1, ...(provider === null ? {} : { provider }) });
-  if (root === undefined) throw nothing(library, provider === null ? "no threads yet" : `no ${provider} threads yet`);
+  if (root === undefined) throw provider === null ? emptyMachine(library) : nothing(library, `no ${provider} threads yet`);
   const { record, key } = root;
   return { key, uri: record.uri, sessionId: record.sessionId, agentId: record.agentId, path: null };
 }
@@ -117,6 +117,13 @@ const list = (rows: readonly AgentRow[]) =>
 function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
   return new Failure("not_found", what, [...hint, searched(library), "next: retinue ls"]);
 }
+
+/** Nothing of any product was found. */
+export const emptyMachine = (library: Library) =>
+  new Failure("not_found", "no threads found", [
+    searched(library),
+    "next: retinue demo shows recorded agents at work; retinue doctor says where was looked and what could not be read",
+  ]);
 
 /** Where was looked, for a person who expected something there. */
 export const searched = (library: Library) => `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;

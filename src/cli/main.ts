@@ -1,5 +1,5 @@
 import { report } from "./failure.ts";
-import { buildProgram, usageFor } from "./program.ts";
+import { buildProgram, usageFor, withUnknownCommand } from "./program.ts";
 
 // A reader such as `head` may go before we are done; that is its right and no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -11,5 +11,5 @@ const program = buildProgram();
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = report(error, { debug: process.argv.includes("--debug"), usage: usageFor(program, process.argv.slice(2)) });
+  process.exitCode = report(withUnknownCommand(error, program), { debug: process.argv.includes("--debug"), usage: usageFor(program, process.argv.slice(2)) });
 }

@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from "commander";
+import { Argument, Command, CommanderError, Option } from "commander";
 import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
 import { HOOKABLE } from "../app/hook-install.ts";
@@ -221,12 +221,26 @@ function serving(command: Command): Command {
     .option("--no-open", "do not open a browser");
 }
 
-/** A bare word that is no URI was most likely meant as a command. */
+/** A bare word that cannot be an id was meant as a command. */
+const isWord = (word: string) => /^[a-z][\w-]*$/i.test(word) && word !== "latest" && !/^(?:[\da-f-]{6,}|ses_.*)$/i.test(word);
+
 function checked(uri: string, program: Command): string {
-  if (!/^[a-z]+$/.test(uri) || uri === "latest") return uri;
+  if (isWord(uri)) throw unknownCommand(uri, program);
+  return uri;
+}
+
+function unknownCommand(word: string, program: Command): Failure {
   const names = program.commands.map((c) => c.name());
-  const meant = nearest(uri, names);
-  throw new Failure("usage", `${JSON.stringify(uri)} is neither a command nor a URI`, [
+  const meant = nearest(word, names);
+  return new Failure("usage", `unknown command ${JSON.stringify(word)}: it is neither a command nor a URI`, [
     meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`,
   ]);
+}
+
+/** The parser complains of what follows an unknown command; it is the command that is wrong. */
+export function withUnknownCommand(error: unknown, program: Command): unknown {
+  const [first] = program.args;
+  const isOfWords = error instanceof CommanderError && ["commander.excessArguments", "commander.unknownOption"].includes(error.code);
+  const isKnown = first === undefined || first === "help" || program.commands.some((c) => c.name() === first);
+  return isOfWords && !isKnown && isWord(first) ? unknownCommand(first, program) : error;
 }

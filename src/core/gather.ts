@@ -246,7 +246,9 @@ function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
 
 /** A witness that knows only the request speaks of the response that another one names with it. */
 function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
-  const answers = new Map(rows.flatMap((row) => (row.request === undefined ? [] : [[row.request, row.response] as const])));
+  const answers = new Map(
+    rows.flatMap(({ request, alias, response }) => [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const]))),
+  );
   return ({ response }) => answers.get(response) ?? response;
 }
 

@@ -9,6 +9,8 @@ export function crossKeys(o: Observation): readonly string[] {
   switch (o.type) {
     case "record":
       return o.keys.slice(0, 1);
+    case "model-call":
+      return o.alias === undefined ? [] : [o.alias];
     case "answers":
     case "call-offers":
       return [o.match];

@@ -1,4 +1,4 @@
-import { type AgentKey, agentKey, type CallKey, partsOf, threadOf } from "./ids.ts";
+import { type AgentKey, agentKey, type CallKey, partsOf, type RecordKey, threadOf } from "./ids.ts";
 import { byTime, type Observation } from "./observation.ts";
 
 export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
@@ -11,7 +11,31 @@ export function byOneName(observations: readonly Observation[]): readonly Observ
     const known = names.get(o.alias);
     if (known === undefined || o.agent < known) names.set(o.alias, o.agent);
   }
+  for (const [alias, agent] of seenTwice(observations)) if (!names.has(alias)) names.set(alias, agent);
   return renameAll(observations, names);
+}
+
+/** Agents that only a proxy speaks of, although the answers they got, the first of them and all that are known, stand in the product's records of one other agent. */
+function seenTwice(observations: readonly Observation[]): Renamed {
+  const found = new Map<AgentKey, AgentKey>();
+  const isAnswer = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
+  const seen = observations.filter((o) => o.witness && isAnswer(o));
+  if (seen.length === 0) return found;
+  const wanted = new Set(seen.flatMap((o) => o.keys));
+  const recorded = new Set<AgentKey>();
+  const holders = new Map<RecordKey, AgentKey[]>();
+  for (const o of observations) {
+    if (o.witness) continue;
+    if (o.type === "record") recorded.add(o.speaker);
+    if (isAnswer(o)) for (const key of o.keys) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+  }
+  for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
+    if (recorded.has(speaker)) continue;
+    const of = answers.map((o) => o.keys.flatMap((key) => holders.get(key) ?? []));
+    const owner = of[0]?.[0];
+    if (owner !== undefined && of.every((list) => list.every((one) => one === owner))) found.set(speaker, owner);
+  }
+  return found;
 }
 
 /**

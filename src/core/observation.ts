@@ -149,6 +149,8 @@ export interface ModelCalled {
   readonly rows?: RecordKey;
   /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
   readonly request?: RecordKey;
+  /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
+  readonly alias?: RecordKey;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;

@@ -17,6 +17,8 @@ export interface Provider {
   roots(env: Readonly<Record<string, string | undefined>>, home: string): readonly string[];
   /** What a file below a root is, by its path from there (with `/`); null for files that are none of ours. */
   stream(path: string): Stream | null;
+  /** How a transcript is read that a hook named and that lies outside of all roots, by its file name and its session. Left out where hooks name none. */
+  beside?(file: string, session: string): Beside;
   /** The same for a recording: a file below `recordings/<name>`, in which what a live source said is kept (`core/recording.ts`). Left out where there are none. */
   recorded?(path: string): FileStream | null;
   /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
@@ -96,6 +98,14 @@ export interface HookSettings {
 
 /** Whether a hook's command is one of ours, wherever we were installed. */
 export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook\s*$/.test(command);
+
+/** A transcript that lies alone, and what belongs to it. Paths are from its folder, with `/`. */
+export interface Beside {
+  /** Folders in which files of its agents may lie. */
+  readonly folders: readonly string[];
+  /** What `stream` would call the file if it lay below a root; null for files of others. */
+  inRoot(path: string): string | null;
+}
 
 /** A part of a thread that can be named, and the one it follows. */
 export interface Entry {

@@ -120,6 +120,8 @@ export interface Caller {
   readonly version: string | null;
   readonly cwd: string | null;
   readonly tag: RequestTag | null;
+  /** Its requests do not say whether another agent made it: then its prompt may tell. */
+  readonly isChildMaybe?: true;
   /** This version of the product writes down no names of answers. */
   readonly namesNoAnswers?: true;
 }

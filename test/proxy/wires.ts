@@ -31,7 +31,7 @@ export function wireOf(provider: string, name: string): WireExchange[] {
 
 const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t));
 /** Never answered: the client went when its time had come, or was killed in the end. */
-const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted";
+const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted" || served === "partial";
 
 /** As a client would send it that names neither itself nor its sessions: no headers of the product, nothing in the body or in the system prompt. */
 export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
@@ -78,7 +78,8 @@ export async function replay(wire: readonly WireExchange[], proxyUrl: string, up
 
 /** Gives a recording the times at which it all really happened, as the records in a home tell them. */
 export function setBack(folder: string, wire: readonly WireExchange[], home: string): void {
-  const began = typeof wire[0]?.t === "number" ? firstTimeIn(home) - timeOf(wire[0].t) + 20 : 0;
+  const isSinceStart = typeof wire[0]?.t === "number" && wire[0].t < Date.UTC(2020);
+  const began = isSinceStart ? firstTimeIn(home) - timeOf(wire[0]?.t ?? 0) + 20 : 0;
   const marks = new Map<string, WireExchange>();
   for (const name of readdirSync(folder)) {
     const lines = readFileSync(join(folder, name), "utf8")

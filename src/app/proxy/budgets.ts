@@ -3,6 +3,7 @@ import { partsOf, recordKey } from "../../core/ids.ts";
 import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { readAsked } from "../../providers/proxy/asked.ts";
+import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
 import { tokensOf } from "../../providers/proxy/tokens.ts";
 import type { AskedHead, Refusal } from "../../transports/proxy.ts";
 import { pricesWith } from "../prices.ts";
@@ -26,6 +27,7 @@ interface Session {
 
 const SHOWN = 5;
 const MAIN = "the main thread";
+const DIALECTS = dialectsOf(PROVIDERS);
 
 /** Counts what each session uses while it runs, and says no once that is more than it may. Off where nobody set a limit. */
 export class Budgets {
@@ -122,12 +124,10 @@ interface Spender {
 }
 
 function callerOf(asked: AskedRow): Spender | null {
-  for (const { name, wire } of PROVIDERS) {
-    const caller = wire?.identify(asked) ?? null;
-    if (caller === null || wire === undefined) continue;
-    const { agent, thread } = partsOf(caller.agent ?? caller.thread);
-    const isMain = agent === null && caller.parent === null;
-    return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: wire.vendor, product: name };
-  }
-  return null;
+  const found = identified(DIALECTS, asked);
+  if (found === null) return null;
+  const { caller, dialect, name } = found;
+  const { agent, thread } = partsOf(caller.agent ?? caller.thread);
+  const isMain = agent === null && caller.parent === null;
+  return { session: caller.session, agent: isMain ? MAIN : `agent ${caller.path ?? agent ?? thread}`, vendor: dialect.vendor, product: name };
 }

@@ -1,7 +1,7 @@
 import { resolve as resolvePath } from "node:path";
 import { Failure } from "../../app/failure.ts";
 import type { Library, ThreadFilter } from "../../app/library.ts";
-import { searched } from "../../app/resolve.ts";
+import { emptyMachine, searched } from "../../app/resolve.ts";
 import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { ago, count, money } from "../../core/format.ts";
@@ -31,10 +31,7 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
 
 export function nothingFound(library: Library): Failure {
   const [any] = library.threads({ limit: 1 });
-  return new Failure("not_found", any === undefined ? "no threads found" : "no thread fits", [
-    searched(library),
-    any === undefined ? "next: retinue doctor" : "next: retinue ls",
-  ]);
+  return any === undefined ? emptyMachine(library) : new Failure("not_found", "no thread fits", [searched(library), "next: retinue ls"]);
 }
 
 const COLUMNS: readonly Column[] = [

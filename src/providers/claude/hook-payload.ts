@@ -1,7 +1,22 @@
-/** What can be told of a hook's payload at a glance. Imports nothing: the hook has to be back at once. */
+/** What can be told of a hook's payload at a glance. Imports nothing but types: the hook has to be back at once. */
+import type { PayloadField } from "../../core/hook-payload.ts";
 
-/** Whatever names a session and an event is taken for Claude Code's, whose form others have copied; so it is asked last. */
-export const isHook = (head: string) => /"hook_event_name"\s*:/.test(head) && /"session_id"\s*:/.test(head);
+/**
+ * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same command with payloads of the same form
+ * (Qwen, Droid, Gemini). They are told apart by fields, event names and folders that Claude Code does not use.
+ */
+export function isHook(field: PayloadField): boolean {
+  const event = field("hook_event_name");
+  if (event === null || field("session_id") === null) return false;
+  if (FOREIGN_FIELDS.some((name) => field(name) !== null) || FOREIGN_EVENT.test(event)) return false;
+  return [field("transcript_path"), field("agent_transcript_path")].every((path) => path === null || !FOREIGN_FOLDER.test(path) || rootOf(path) !== null);
+}
 
-/** The configuration folder that a transcript lies in: `<root>/projects/<project>/<session>.jsonl`. */
-export const rootOf = (transcript: string) => /^(.+)[\\/]projects[\\/][^\\/]+[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;
+const FOREIGN_FIELDS = ["hookEventName", "sessionId", "workspaceRoot", "conversation_id", "generation_id", "cursor_version"];
+/** `preToolUse`, `session_start`; `BeforeTool`, `AfterAgent`, `PreCompress`. */
+const FOREIGN_EVENT = /^(?:[^A-Z]|(?:Before|After)[A-Z]|PreCompress$)/;
+const FOREIGN_FOLDER =
+  /[\\/](?:\.(?:grok|cursor|vscode|qwen|factory|gemini|antigravity|codex|copilot|kimi|kimi-code|omp|pi|cline|letta|augment|continue|windsurf|codeium|amp|goose|crush)|workspaceStorage|opencode|kilo)[\\/]/i;
+
+/** The configuration folder that a transcript lies in: `<root>/projects/<project>/<session>.jsonl`, where the project is a path with every `/` as `-`. */
+export const rootOf = (transcript: string) => /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;

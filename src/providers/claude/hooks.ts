@@ -4,6 +4,7 @@ import type { AgentKey } from "../../core/ids.ts";
 import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
 import { AT_WORK, turnEnded } from "../../core/live-stream.ts";
 import type { LifecycleState } from "../../core/observation.ts";
+import { isHook } from "./hook-payload.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
@@ -16,6 +17,11 @@ import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
  */
 export class ClaudeHooks extends HookReader {
   protected threadOf = key.thread;
+
+  /** Payloads of other products may have been kept as Claude Code's. */
+  override threadIn(said: JsonObject): AgentKey | null {
+    return isHook((field) => asText(said[field])) ? super.threadIn(said) : null;
+  }
 
   read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
     const [session, agent] = [asWords(said.session_id), asWords(said.agent_id)];

@@ -5,7 +5,7 @@ import { hookSettings } from "./hook-settings.ts";
 import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
-import { locate } from "./locate.ts";
+import { besideTranscript, locate } from "./locate.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
@@ -52,6 +52,7 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
+  beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   hooks: hookSettings,

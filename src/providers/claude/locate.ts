@@ -1,3 +1,5 @@
+import type { Beside } from "../../core/provider.ts";
+
 /** What a file below a Claude Code configuration folder is, by its path alone. */
 export type ClaudeFile =
   /** A thread's own transcript. `thread` is null where the file name is no session id: then its records say. */
@@ -11,6 +13,23 @@ export type ClaudeFile =
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const isSessionId = (id: string) => UUID.test(id);
+
+/** Agents lie in a folder named after the session or after the transcript, or in `subagents` beside it; up to 2.1.1 right beside it. */
+export function besideTranscript(file: string, session: string): Beside {
+  const stem = file.replace(/\.[^.]*$/, "");
+  const thread = isSessionId(stem) ? stem : session;
+  const own = new Set([stem, session, thread]);
+  return {
+    folders: [...own, "subagents"],
+    inRoot(path) {
+      if (path === file) return `projects/-/${thread}.jsonl`;
+      const [first = "", ...rest] = path.split("/");
+      if (rest.length === 0) return /^agent-.+\.jsonl$/.test(first) ? `projects/-/${first}` : null;
+      if (first === "subagents") return `projects/-/${thread}/${path}`;
+      return own.has(first) ? `projects/-/${thread}/${rest.join("/")}` : null;
+    },
+  };
+}
 
 export function locate(path: string): ClaudeFile | null {
   const parts = path.split("/");

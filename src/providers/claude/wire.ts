@@ -12,7 +12,7 @@ export const wire: Dialect = {
   vendor: "anthropic",
   identify(asked): Caller | null {
     const { headers } = asked;
-    const session = headers["x-claude-code-session-id"] ?? sessionIn(asked);
+    const session = headers["x-claude-code-session-id"] ?? (isClaude(asked) ? sessionIn(asked) : null);
     if (session === undefined || session === null) return null;
     const [thread, id, above] = [key.thread(session), headers["x-claude-code-agent-id"], headers["x-claude-code-parent-agent-id"]];
     const mate = id?.includes("@") === true;
@@ -51,6 +51,9 @@ export const wire: Dialect = {
 const FORK = /^<fork-boilerplate>[\s\S]*<\/fork-boilerplate>\s*Your directive: /;
 
 const sessionOf = (thread: AgentKey) => partsOf(thread).thread;
+
+/** Others fill `metadata.user_id` in as well. */
+const isClaude = ({ headers }: AskedRow) => /^claude-(cli|code)/.test(headers["user-agent"] ?? "") || headers["x-app"] !== undefined;
 
 /** Up to 2.1.70 `user_<hash>_account_<uuid>_session_<uuid>`, then JSON. */
 function sessionIn({ rest }: AskedRow): string | null {

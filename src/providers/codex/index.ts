@@ -42,6 +42,7 @@ export const codex: Provider = {
       open: (file, saved) => new Rollout(found, file, saved),
     };
   },
+  beside: (file) => ({ folders: [], inRoot: (path) => (path === file ? `sessions/${file}` : null) }),
   recorded: (path) => liveAt(LIVE, path),
   wrap,
   hooks: hookSettings,

@@ -11,6 +11,7 @@ import { readable } from "./rows.ts";
 export const wire: Dialect = {
   vendor: "openai",
   identify(asked): Caller | null {
+    if (!isCodex(asked)) return null;
     const { headers } = asked;
     const turn = turnOf(asked);
     // Up to 0.121 a thread's own id is all that is sent.
@@ -66,8 +67,14 @@ function turnOf({ headers, rest }: AskedRow): JsonObject | null {
   return asObject(parseJson(text ?? "")?.value);
 }
 
+/** The names of its ids are not its own: Pi sends `session_id` as well. Every version says besides who it is. */
+function isCodex({ headers, rest }: AskedRow): boolean {
+  const named = [headers["user-agent"], headers.originator].some((name) => /codex/i.test(name ?? ""));
+  return named || [...Object.keys(headers), ...Object.keys(asObject(rest.client_metadata) ?? {})].some((name) => name.startsWith("x-codex-"));
+}
+
 /** The root thread's id, in requests of all its agents. */
-const cacheKey = ({ headers, rest }: AskedRow) => (/^codex/.test(headers["user-agent"] ?? headers.originator ?? "") ? asWords(rest.prompt_cache_key) : null);
+const cacheKey = ({ rest }: AskedRow) => asWords(rest.prompt_cache_key);
 
 /** How a turn of another agent ended, as it stands in a message from it. */
 const FINAL = /^Message Type: FINAL_ANSWER\nTask name: [^\n]*\nSender: ([^\n]+)\nPayload:\n*([\s\S]*)$/;

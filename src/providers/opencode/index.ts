@@ -7,6 +7,7 @@ import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./r
 import { relay } from "./relay.ts";
 import { ServerEvents } from "./server-events.ts";
 import { OpencodeStream, wrap } from "./stream.ts";
+import { wire } from "./wire.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
 
@@ -51,6 +52,7 @@ export const opencode: Provider = {
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
   wrap,
+  wire,
   relay,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),
   isAgentId: (id) => /^[\w.:-]+$/.test(id),

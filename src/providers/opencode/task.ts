@@ -5,7 +5,7 @@ import * as key from "./keys.ts";
 import { isDone, type Part, type ToolPart } from "./shapes.ts";
 
 /** The one tool that makes agents; plugins bring others, known by the session they name. */
-const TASK = "task";
+export const TASK = "task";
 
 export function isSpawn(tool: ToolPart): boolean {
   return tool.tool === TASK || (tool.metadata !== null && key.isSessionId(asText(tool.metadata.sessionId) ?? ""));
@@ -69,7 +69,7 @@ function childOf({ tool, metadata, output, error, input }: ToolPart): [child: st
   return [resumed ?? null, "task.task_id"];
 }
 
-function resultIn(output: string): string | null {
+export function resultIn(output: string): string | null {
   const framed = /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(output)?.[1];
   return asWords(framed ?? output.replace(/\n*<task_metadata>[\s\S]*$/, "").replace(/^task_id: .*\n+/, ""));
 }

@@ -70,7 +70,8 @@ export class Conversation {
   #read(out: FindingsOf, message: Message, context: Context) {
     const { answer } = message;
     const response = answer?.response == null ? null : key.response(answer.provider, answer.response);
-    const keys = response === null ? [context.record] : [context.record, response];
+    const alias = answer?.response == null ? null : key.answer(answer.response);
+    const keys = [context.record, alias, response].filter((one) => one !== null);
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
     part.add({
       type: "record",
@@ -82,7 +83,8 @@ export class Conversation {
       text: message.stands === "answered" && message.text.trim() !== "" ? message.text : null,
       message: message.role === "assistant" || message.role === "user",
     });
-    if (answer !== null) part.add(calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model));
+    if (answer !== null)
+      part.add({ ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model), ...(alias === null ? {} : { alias }) });
     if (message.used !== null && outcomesIn(message.answers?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
     for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
     if (message.answers !== null) this.#answered(part, message, message.answers, context);

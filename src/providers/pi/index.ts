@@ -5,6 +5,7 @@ import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
 import { PiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
+import { wire } from "./wire.ts";
 
 const LIVE = { run: liveStream({ open: (saved) => new PiStream(saved), promptIn: () => null }) };
 
@@ -33,6 +34,7 @@ export const pi: Provider = {
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.|:-]+$/.test(id),
   entry: entryIn,

@@ -13,4 +13,8 @@ export const record = (id: string, written: string): RecordKey => recordKey(NAME
 /** A part of a record that is somebody else's. */
 export const partOf = (record: RecordKey, part: string) => `${record}/${part}` as RecordKey;
 export const response = (provider: string, id: string): RecordKey => recordKey(NAME, `response/${provider}/${id}`);
+/** By the id alone, which is all that a proxy knows of it. */
+export const answer = (id: string): RecordKey => recordKey(NAME, `answer/${id}`);
+/** Requests of an agent name its own session and no other: only the prompt is in common with the call. */
+export const wirePromptMatch = (prompt: string) => matchKey(NAME, "wire-prompt", prompt.trim());
 export const promptMatch = (session: string, prompt: string) => matchKey(NAME, "prompt", `${session}:${prompt.trim()}`);

@@ -2,6 +2,7 @@ import { type AgentKey, partsOf } from "../../core/ids.ts";
 import { type AskedRow, asksModel, type Caller, type Dialect, type RequestTag } from "../../core/traffic.ts";
 import { anonymous, anonymousCaller, conversationKey } from "./anonymous.ts";
 import { Conversations, type Standing } from "./conversations.ts";
+import { identified } from "./identify.ts";
 import { asideIn, holds, leadingTexts } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
@@ -128,21 +129,13 @@ export class Callers {
   /** Null for what is no part of a conversation. */
   identify(asked: AskedRow, at: number): Who | null {
     if (!asksModel(asked.api)) return null;
-    const found = this.#callerOf(asked);
+    const found = identified(this.#dialects, asked);
     return found === null ? this.#nameless(asked, at) : this.#named(found.name, found.dialect, found.caller, asked);
   }
 
   /** Whose a request is that asks no model anything, where it says so. */
   callerOf(asked: AskedRow): Caller | null {
-    return this.#callerOf(asked)?.caller ?? null;
-  }
-
-  #callerOf(asked: AskedRow): { readonly name: string; readonly dialect: Dialect; readonly caller: Caller } | null {
-    for (const [name, dialect] of this.#dialects) {
-      const caller = dialect.identify(asked);
-      if (caller !== null) return { name, dialect, caller };
-    }
-    return null;
+    return identified(this.#dialects, asked)?.caller ?? null;
   }
 
   #named(name: string, dialect: Dialect, caller: Caller, asked: AskedRow): Who {

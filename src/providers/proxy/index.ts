@@ -1,10 +1,11 @@
 import type { FileStream, Provider } from "../../core/provider.ts";
 import { NAME } from "./anonymous.ts";
+import { dialectsOf } from "./identify.ts";
 import { Traffic } from "./traffic.ts";
 
 /** API traffic that our own proxy recorded, of whichever products' clients: each says in its folder how its requests are to be understood. */
 export function proxyOf(products: readonly Provider[]): Provider {
-  const dialects = new Map(products.flatMap(({ name, wire }) => (wire === undefined ? [] : [[name, wire] as const])));
+  const dialects = dialectsOf(products);
   return {
     name: NAME,
     product: "API proxy",

@@ -40,6 +40,8 @@ interface Memory {
   readonly prompts: readonly (readonly [string, string])[];
 }
 
+const SOON_MS = 10 * 60_000;
+
 /** Where requests that nobody is known to have made are filed. */
 const NOBODY = threadKey(NAME, "other");
 
@@ -176,8 +178,10 @@ export class Traffic implements Parser {
         confidence: 0.9,
         says: "a request without tools quotes the prompt of this conversation",
       });
+    // Without a session in common, only what begins soon after the call can be meant.
+    const withinMs = open.windowMs ?? (caller.isChildMaybe === undefined ? null : SOON_MS);
     if (who.isFirst || who.agent === null)
-      for (const match of isRoot && this.#isNamed(who) ? [] : dialect.matches(caller, prompt))
+      for (const match of isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined ? [] : dialect.matches(caller, prompt))
         out.add({
           type: "answers",
           agent,
@@ -185,7 +189,7 @@ export class Traffic implements Parser {
           rule: "prompt",
           source: "inferred",
           exclusive: true,
-          ...(open.windowMs === null ? {} : { withinMs: open.windowMs }),
+          ...(withinMs === null ? {} : { withinMs }),
           says: "its first prompt equals the prompt of the call",
         });
     const voice = this.#voice(who, agent);

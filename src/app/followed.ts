@@ -1,0 +1,61 @@
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute } from "node:path";
+import { decodeText, parseJson } from "../core/json.ts";
+import type { Provider, Stream } from "../core/provider.ts";
+import { readIfThere } from "../transports/files.ts";
+import { type Env, type FollowedPlace, followedRoots } from "./home.ts";
+
+/** A transcript that a hook named and that lies in no folder of its product's. */
+export interface LooseTranscript {
+  readonly file: string;
+  readonly session: string;
+}
+
+export interface Followed {
+  readonly roots: readonly string[];
+  /** By the folder they lie in. */
+  readonly loose: ReadonlyMap<string, readonly LooseTranscript[]>;
+}
+
+const NOTHING: Followed = { roots: [], loose: new Map() };
+
+/** Where live sources said that there is more than in `usual`, the provider's own roots. */
+export function followedPlaces(env: Env, provider: Provider, usual: readonly string[]): Followed {
+  const list = provider.recorded === undefined ? null : readIfThere(followedRoots(env, provider.name));
+  if (list === null) return NOTHING;
+  const places = decodeText(list).text.split("\n").flatMap(placeIn);
+  const roots = places.filter((place) => typeof place === "string").filter((root) => isAbsolute(root) && existsSync(root));
+  const known = [...usual, ...roots].flatMap((root) => (existsSync(root) ? [root, realpathSync(root)] : [root]));
+  // A file that its product's own folder holds is found there.
+  const isKnown = (path: string) => known.some((root) => path.startsWith(`${root}/`) && provider.stream(path.slice(root.length + 1)) !== null);
+  const loose = places
+    .filter((place) => typeof place !== "string")
+    .filter(({ transcript }) => isAbsolute(transcript) && existsSync(dirname(transcript)) && !isKnown(transcript));
+  const byFolder = Map.groupBy(loose, ({ transcript }) => dirname(transcript));
+  return {
+    roots,
+    loose: new Map([...byFolder].map(([folder, found]) => [folder, found.map(({ transcript, session }) => ({ file: basename(transcript), session }))])),
+  };
+}
+
+function placeIn(line: string): FollowedPlace[] {
+  if (line === "") return [];
+  const value = parseJson(line)?.value;
+  if (typeof value === "string") return [value];
+  const { transcript, session } = (value ?? {}) as { transcript?: unknown; session?: unknown };
+  return typeof transcript === "string" && typeof session === "string" ? [{ transcript, session }] : [];
+}
+
+/** Folders to walk beside loose transcripts. */
+export const foldersBeside = (provider: Provider, loose: readonly LooseTranscript[]): readonly string[] => [
+  ...new Set(loose.flatMap(({ file, session }) => provider.beside?.(file, session).folders ?? [])),
+];
+
+/** What a file in the folder of loose transcripts is; null for one that belongs to none of them. */
+export function looseStream(provider: Provider, loose: readonly LooseTranscript[], path: string): Stream | null {
+  for (const { file, session } of loose) {
+    const name = provider.beside?.(file, session).inRoot(path) ?? null;
+    if (name !== null) return provider.stream(name);
+  }
+  return null;
+}

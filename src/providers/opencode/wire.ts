@@ -1,0 +1,116 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import { ANONYMOUS, agentKey, partsOf } from "../../core/ids.ts";
+import { asText, asWords } from "../../core/json.ts";
+import type { LifecycleState } from "../../core/observation.ts";
+import type { AskedRow, Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import * as key from "./keys.ts";
+import { readNotices, resultIn, TASK } from "./task.ts";
+
+/** OpenCode's requests to whichever API: docs/formats/opencode.md, "On the wire". */
+export const wire: Dialect = {
+  vendor: "",
+  identify(asked): Caller | null {
+    const { headers } = asked;
+    const version = /^opencode\/([\w.-]+)/.exec(headers["user-agent"] ?? "")?.[1] ?? null;
+    const session = [headers["x-session-id"], headers["x-session-affinity"], headers["x-opencode-session"]].find(
+      (id) => id !== undefined && key.isSessionId(id),
+    );
+    if (version === null || session === undefined) return null;
+    const above = headers["x-parent-session-id"];
+    const thread = key.session(session);
+    const tag = tagOf(asked);
+    return {
+      session,
+      thread,
+      agent: tag === null ? thread : null,
+      parent: above === undefined || !key.isSessionId(above) ? null : key.session(above),
+      rule: "x-parent-session-id",
+      kind: null,
+      name: null,
+      path: null,
+      agentType: null,
+      isAgent: false,
+      version,
+      cwd: asked.cwd,
+      tag,
+      // Its records have no names of answers.
+      namesNoAnswers: true,
+    };
+  },
+  prompt: ({ first }) => asWords(first.at(-1)),
+  open: (caller, _, saved) => new OpencodeVoice(partsOf(caller.thread).thread, saved),
+  response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
+  unnamed: (thread, response) => agentKey(key.NAME, partsOf(thread).thread, `${ANONYMOUS}${response}`),
+  namedIn: () => null,
+  matches: ({ parent }, prompt) => (parent === null || prompt === null ? [] : [key.promptMatch(partsOf(parent).thread, prompt)]),
+};
+
+/** Titles and summaries of sessions: whatever works has tools. */
+function tagOf({ offered, opening }: AskedRow): Caller["tag"] {
+  if (offered > 0) return null;
+  return /\btitle\b/.test(opening) ? "title" : "auxiliary";
+}
+
+/** How a task stands, by the text that the model is given for it. */
+function stateIn(text: string): LifecycleState {
+  if (/^(Subagent failed|Error\b)/.test(text)) return "errored";
+  if (/^(Task (was )?(cancelled|aborted)|Tool execution aborted)/.test(text)) return "shutdown";
+  return /^<task id="[^"]*" state="running"|\brunning in the background\b/.test(text.slice(0, 500)) ? "launched" : "completed";
+}
+
+interface Memory {
+  readonly tasks: readonly string[];
+}
+
+class OpencodeVoice implements Voice {
+  readonly #session: string;
+  readonly #tasks: Set<string>;
+
+  constructor(session: string, saved?: unknown) {
+    this.#session = session;
+    this.#tasks = new Set((saved as Memory | undefined)?.tasks);
+  }
+
+  told(out: FindingsOf, tail: readonly TailPart[]): void {
+    for (const { texts, results } of tail) {
+      for (const text of texts) readNotices(out, text);
+      for (const { id, isError, text } of results) {
+        if (!this.#tasks.delete(id)) continue;
+        const call = this.key(id);
+        const child = /(?:<task id="|task_id: |session_id: )(ses_[A-Za-z0-9]+)/.exec(text)?.[1];
+        if (child !== undefined)
+          out.add({
+            type: "call-spawned",
+            call,
+            child: key.session(child),
+            rule: "task output",
+            source: "parent_rollout",
+            says: `the result of call ${id} names session ${child}`,
+          });
+        const state = isError ? "errored" : stateIn(text);
+        const [result, says] = state === "completed" ? [resultIn(text), "its call has returned"] : [null, `the result of its call says ${state}`];
+        out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result, yields: true });
+      }
+    }
+  }
+
+  called(out: FindingsOf, { id, name, input }: ToolCall): void {
+    if (name !== TASK) return;
+    this.#tasks.add(id);
+    const prompt = asText(input.prompt);
+    out.add({
+      type: "spawn-called",
+      call: this.key(id),
+      tool: name,
+      makes: "one",
+      prompt,
+      agentType: asWords(input.subagent_type),
+      description: asWords(input.description),
+      name: null,
+      offers: prompt === null ? [] : [key.promptMatch(this.#session, prompt)],
+    });
+  }
+
+  key = (id: string) => key.call(this.#session, id);
+  save = (): Memory => ({ tasks: [...this.#tasks] });
+}

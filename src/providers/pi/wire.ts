@@ -1,0 +1,99 @@
+import type { FindingsOf } from "../../core/findings.ts";
+import { partsOf } from "../../core/ids.ts";
+import { asWords, type JsonObject } from "../../core/json.ts";
+import type { AskedRow, Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import * as key from "./keys.ts";
+import { tasksOf } from "./spawns.ts";
+
+/** Pi's requests: docs/formats/pi.md, "On the wire". Every process of it names its own session, and none its parent's. */
+export const wire: Dialect = {
+  vendor: "",
+  identify(asked): Caller | null {
+    const session = sessionIn(asked);
+    if (session === null) return null;
+    const thread = key.thread(session);
+    const isOwnWork = asked.offered === 0;
+    return {
+      session,
+      thread,
+      agent: isOwnWork ? null : thread,
+      parent: null,
+      rule: null,
+      kind: null,
+      name: null,
+      path: null,
+      agentType: null,
+      isAgent: false,
+      isChildMaybe: true,
+      version: /^pi\/([\w.-]+)/.exec(asked.headers["user-agent"] ?? "")?.[1] ?? null,
+      cwd: asked.cwd,
+      // Summaries for compaction and for branches that were left: whatever works has tools.
+      tag: isOwnWork ? "auxiliary" : null,
+      ...(isOwnWork ? { namesNoAnswers: true as const } : {}),
+    };
+  },
+  prompt: ({ first }) => asWords(first.at(-1)?.replace(TASK, "")),
+  open: (caller, _, saved) => new PiVoice(partsOf(caller.thread).thread, saved),
+  response: (_, id) => key.answer(id),
+  unnamed: (thread) => key.itself(partsOf(thread).thread),
+  namedIn: () => null,
+  matches: (_, prompt) => (prompt === null ? [] : [key.wirePromptMatch(prompt)]),
+};
+
+/** The example extension and pi-subagents put it before the task. */
+const TASK = /^Task: /;
+
+/** Both the name of the product and the session's id: other clients send one or the other, Letta Code the first and Codex the second. */
+function sessionIn({ headers }: AskedRow): string | null {
+  return /^pi[/ (]/.test(headers["user-agent"] ?? "") ? asWords(headers.session_id ?? headers["x-session-affinity"] ?? headers["x-client-request-id"]) : null;
+}
+
+interface Memory {
+  readonly ids: readonly (readonly [string, string])[];
+  readonly spawns: readonly (readonly [string, number])[];
+}
+
+class PiVoice implements Voice {
+  readonly #session: string;
+  /** Pi's name of a call by the API's: in the Responses API it holds the id of the item as well. */
+  readonly #ids: Map<string, string>;
+  /** Calls that ask for agents, and for how many. */
+  readonly #spawns: Map<string, number>;
+
+  constructor(session: string, saved?: unknown) {
+    const memory = saved as Memory | undefined;
+    this.#session = session;
+    this.#ids = new Map(memory?.ids);
+    this.#spawns = new Map(memory?.spawns);
+  }
+
+  told(out: FindingsOf, tail: readonly TailPart[]): void {
+    for (const { id, isError, text } of tail.flatMap(({ results }) => results))
+      for (const call of this.#calls(id)) {
+        const says = isError ? "its call failed" : "its call has returned";
+        const result = isError ? null : asWords(text);
+        out.add({ type: "lifecycle", of: { call }, state: isError ? "errored" : "completed", source: "parent_rollout", says, result, yields: true });
+      }
+  }
+
+  called(out: FindingsOf, { id, name, input, block }: ToolCall): void {
+    const item = block.type === "function_call" ? asWords((block as JsonObject).id) : null;
+    if (item !== null) this.#ids.set(id, `${id}|${item}`);
+    const tasks = tasksOf({ id, name, args: input }) ?? [];
+    if (tasks.length > 0) this.#spawns.set(id, tasks.length);
+    for (const [i, call] of this.#calls(id).entries()) {
+      const { prompt = null, agentType = null, description = null } = tasks[i] ?? {};
+      const offers = prompt === null ? [] : [key.promptMatch(this.#session, prompt), key.wirePromptMatch(prompt)];
+      // Pi itself keeps an agent for each of several.
+      out.add({ type: "spawn-called", call, tool: name, makes: tasks.length === 1 ? "one" : "maybe", prompt, agentType, description, name: null, offers });
+    }
+  }
+
+  #calls(id: string) {
+    const count = this.#spawns.get(id) ?? 0;
+    return count === 1 ? [this.key(id)] : Array.from({ length: count }, (_, i) => key.call(this.#session, `${this.#ids.get(id) ?? id}.${i}`));
+  }
+
+  key = (id: string) => key.call(this.#session, this.#ids.get(id) ?? id);
+  save = (): Memory => ({ ids: [...this.#ids], spawns: [...this.#spawns] });
+}

@@ -1,0 +1,78 @@
+/** Products that name their sessions on the wire, beside their own records: every agent is there once, and every call counts once. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { readMachine } from "../../src/app/machine.ts";
+import { listPrice } from "../../src/app/prices.ts";
+import type { Forest } from "../../src/core/link.ts";
+import { treeOf } from "../../src/core/record.ts";
+import { caseNames, FIXTURES, homeEnv, type RecordedThread, recordedHome } from "../fixtures.ts";
+import { differences, type TreeNode } from "../judge.ts";
+import { startProxied } from "./proxied.ts";
+import { replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
+
+const MISSING: TreeNode = { agentId: null, status: "not listed" };
+const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
+const treesOf = (forest: Forest) => new Map(forest.roots.map((key) => [treeOf(forest, key, listPrice).sessionId, treeOf(forest, key, listPrice)]));
+
+async function recorded(wire: readonly WireExchange[], home: string | null) {
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const proxied = await startProxied(upstream.url);
+  onTestFinished(() => proxied.dispose());
+  await replay(wire, proxied.url, upstream);
+  await proxied.stop();
+  if (home !== null) setBack(proxied.folder, wire, home);
+  return proxied;
+}
+
+/** Agents of Pi have no ids of their own on the wire; those of OpenCode have. */
+const asTheWireKnows = (thread: RecordedThread, provider: string): RecordedThread =>
+  provider !== "pi" ? thread : { ...thread, agents: thread.agents.map((agent) => (agent.agentId === null ? agent : { ...agent, agentIdNative: false })) };
+
+describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
+  it.each(casesOf(provider))("beside its own records counts everything once: %s", async (name) => {
+    const { home, threads } = recordedHome(provider, name);
+    const proxied = await recorded(wireOf(provider, name), home);
+    const own = { ...homeEnv(home), RETINUE_HOME: join(proxied.env.RETINUE_HOME ?? "", "own") };
+    const alone = treesOf((await readMachine({ env: own })).forest);
+    const { forest, problems } = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
+    const joined = treesOf(forest);
+    expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
+    expect(threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
+    expect([...joined.keys()].sort()).toEqual([...alone.keys()].sort());
+  });
+
+  it.each(casesOf(provider))("by itself gives its agents: %s", async (name) => {
+    const { home, threads } = recordedHome(provider, name);
+    const proxied = await recorded(wireOf(provider, name), home);
+    const joined = treesOf((await proxied.read()).forest);
+    const seen = threads.filter(({ optional }) => optional !== true);
+    expect(seen.flatMap((thread) => differences(asTheWireKnows(thread, provider), (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
+  });
+});
+
+describe("a request that could be of more than one product", () => {
+  const id = "01a1e11c-ea2c-7174-9520-4cd9373a20d7";
+  const asked = (headers: Record<string, string>): WireExchange => ({
+    ...{ n: 1, t: 10, tEnd: 15, method: "POST", url: "/v1/responses", headers, status: 200 },
+    request: { model: "m", stream: true, prompt_cache_key: id, tools: [{ name: "bash" }], input: [{ role: "user", content: "Begin" }] },
+    response: { id: "resp_1", model: "m", status: "completed", output: [], usage: { input_tokens: 3, output_tokens: 2 } },
+  });
+  const pi = { "user-agent": "pi/1.5.0 (linux; node/v24.21.0; x64)", session_id: id };
+  const codex = { "user-agent": "codex_exec/0.121.0 (Debian 12.0.0)", originator: "codex_exec", session_id: id };
+
+  it.each([
+    ["Pi", pi, `pi://${id}`],
+    ["Codex up to 0.121", codex, `codex://${id}`],
+    ["a client that only has a session_id", { session_id: id }, "proxy://"],
+    ["Letta, which calls itself Pi and names no session", { "user-agent": "pi (linux 6.1.0; x64)" }, "proxy://"],
+    ["Pi and Codex at once", { ...pi, originator: "codex_exec" }, "proxy://"],
+    ["Kilo, which has the ids of OpenCode", { "user-agent": "Kilo-Code/7.7.9", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" }, "proxy://"],
+    ["OpenCode", { "user-agent": "opencode/1.18.33", "x-session-id": "ses_e1b738ba3ffe2g7oOd5ACH8CaL" }, "opencode://ses_e1b738ba3ffe2g7oOd5ACH8CaL"],
+  ])("%s", async (_, headers, uri) => {
+    const proxied = await recorded([asked(headers)], null);
+    const trees = [...treesOf((await proxied.read()).forest).values()];
+    expect(trees.map((tree) => [tree.uri.startsWith(uri), tree.usage.own.calls])).toEqual([[true, 1]]);
+  });
+});
