@@ -39,6 +39,10 @@ export interface RelayOptions {
 
 /** A connection that lasted for `stableMs` was a good one: the next attempt is made at once. */
 const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000, stableMs: 5_000 };
+/** A stream begins with one frame that says nothing but that it is there. */
+const GREETING = 1;
+/** The pause after short connections stops growing: at a second where they told something, at four where they only greeted. */
+const [FEW, SOME] = [2, 4];
 const OPEN_FILES = 64;
 
 /** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
@@ -116,10 +120,11 @@ export class ServerRelay {
   async #run(streams: readonly RelayStream[]): Promise<void> {
     const { signal } = this.#stop;
     for (let failures = 0; !signal.aborted; failures += 1) {
-      const began = Date.now();
+      const [began, before] = [Date.now(), this.#frames];
       const error = await this.#connection(streams);
       // A server that ends every stream at once must not be asked again and again at full speed.
       if (Date.now() - began >= this.#pace.stableMs) failures = 0;
+      else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + GREETING ? FEW : SOME);
       if (signal.aborted) break;
       this.#turn(error instanceof Refused && isPasswordWanted(error) ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
       await this.#rest(this.#backOff(failures), signal);
