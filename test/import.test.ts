@@ -201,7 +201,7 @@ describe("what is refused", () => {
     writeFileSync(file, content);
     const { code, stdout, stderr } = await run("import", file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain(`${file} is no transcript that can be imported`);
+    expect(stderr).toContain(`${file} is no transcript or output that can be imported`);
     expect(stderr).toMatch(/looked for: Claude Code, <session>\.jsonl/);
     expect(() => readdirSync(data)).toThrow(/ENOENT/);
   });

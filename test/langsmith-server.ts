@@ -58,12 +58,19 @@ export async function startService(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, faults, requests, close };
 }
 
+/** What a patch must not change. */
+const FINAL = ["dotted_order", "parent_run_id", "trace_id"] as const;
+
 export interface LangSmithServer extends Service {
   readonly runs: ReadonlyMap<string, TakenRun>;
   /** Runs that it refuses, whatever else comes with them. */
   readonly poison: Set<string>;
-  /** Names of runs that came a second time. */
+  /** Ids of runs that came a second time. */
   readonly repeated: string[];
+  /** What was wrong with runs that broke a rule. */
+  readonly refusals: string[];
+  /** Ids of runs that were to be moved after they were posted. */
+  readonly contradictions: string[];
   maxBytes: number;
 }
 
@@ -71,6 +78,8 @@ export async function startLangSmith(): Promise<LangSmithServer> {
   const runs = new Map<string, TakenRun>();
   const poison = new Set<string>();
   const repeated: string[] = [];
+  const contradictions: string[] = [];
+  const refusals: string[] = [];
   const limits = { maxBytes: 20 << 20 };
   const service = await startService((body, request) => {
     if (request.url !== "/runs/multipart" || request.method !== "POST") return { status: 404, body: "not found" };
@@ -80,13 +89,21 @@ export async function startLangSmith(): Promise<LangSmithServer> {
     if (typeof operations === "string") return { status: 400, body: operations };
     if (operations.length > 100) return { status: 413, body: "too many operations" };
     const wrong = operations.flatMap(({ is, run }) => (is === "post" ? brokenRules(run) : []));
-    if (wrong.length > 0) return { status: 400, body: wrong.join("; ") };
+    if (wrong.length > 0) {
+      refusals.push(...wrong);
+      return { status: 400, body: wrong.join("; ") };
+    }
     const poisoned = operations.find(({ run }) => poison.has(run.name ?? ""));
     if (poisoned !== undefined) return { status: 422, body: `cannot take ${poisoned.run.name}` };
     const conflict = operations.find(({ is, run }) => (is === "post" ? runs.has(run.id) : runs.get(run.id)?.end_time !== undefined));
     if (conflict !== undefined) {
       repeated.push(conflict.run.id);
       return { status: 409, body: `run ${conflict.run.id} is there already` };
+    }
+    const moved = operations.find(({ is, run }) => is === "patch" && runs.has(run.id) && FINAL.some((field) => run[field] !== runs.get(run.id)?.[field]));
+    if (moved !== undefined) {
+      contradictions.push(moved.run.id);
+      return { status: 400, body: `run ${moved.run.id} stands elsewhere` };
     }
     const unknown = operations.find(({ is, run }) => is === "patch" && !runs.has(run.id));
     if (unknown !== undefined) return { status: 400, body: `no run ${unknown.run.id} to patch` };
@@ -97,6 +114,8 @@ export async function startLangSmith(): Promise<LangSmithServer> {
     runs,
     poison,
     repeated,
+    contradictions,
+    refusals,
     get maxBytes() {
       return limits.maxBytes;
     },

@@ -166,6 +166,50 @@ describe("what is recorded", () => {
     await until(async () => (await agents()).join() === "shutdown", agents);
   });
 
+  it("is what the lines say it is, whatever the command is called", async () => {
+    const opencode = readFileSync(join(FIXTURES, "opencode/single/recordings/opencode/run/stdout.jsonl"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => `${JSON.stringify((JSON.parse(line) as { raw: object }).raw)}\n`)
+      .join("");
+    const preamble = '> wrapper 1.0\n{"level":"info"}\n';
+    for (const [name, text, provider, args] of [
+      ["wrapper", preamble + STREAM, "claude", []],
+      ["claude", opencode, "opencode", SPEAKING],
+      ["agent.sh", preamble + opencode, "opencode", ["x"]],
+      ["claude", STREAM, "claude", ["--my-own-flag"]],
+    ] as const) {
+      const { program, start, env, recordings } = stage();
+      const { stdout, code } = await outcome(start(["--", program(name, speaks(text)), ...args]));
+      expect([stdout.toString() === text, code]).toEqual([true, 0]);
+      expect(await json(["ls"], env)).toMatchObject([{ provider, status: "completed", counts: { descendants: 1 } }]);
+      expect([recordings("run").length, recordings(provider).length]).toEqual([0, 1]);
+      expect(recordings(provider)[0]).toContain('"note":{"ended":{"code":0,"signal":null}}');
+    }
+  });
+
+  it("is listed as a command while it says nothing, and as an agent once it does", async () => {
+    const { program, start, env, recordings } = stage();
+    const waits = program("wrapper", `process.stdin.once("data", () => { ${speaks(STREAM)} process.stdin.destroy(); });`);
+    const child = start(["--", waits]);
+    await until(() => recordings("run").length === 1);
+    expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "running" }]);
+    child.stdin?.write("go on\n");
+    await once(child, "close");
+    expect(await json(["ls"], env)).toMatchObject([{ uri: `claude://${SESSION}`, status: "completed" }]);
+  });
+
+  it.each([
+    ["JSON of its own", '{"type":"result","ok":true}\n{"type":"system","subtype":"init"}\n'.repeat(600)],
+    ["a stream that names no thread", '{"type":"agent_start"}\n'],
+    ["nothing", ""],
+  ])("remains a command that prints %s", async (_, text) => {
+    const { program, start, env } = stage();
+    const { stdout } = await outcome(start(["--", program("wrapper", speaks(text))]));
+    expect(stdout.toString()).toBe(text);
+    expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "completed", kind: "external" }]);
+  });
+
   it("is the time and the end of any other command", async () => {
     const { start, env } = stage();
     await outcome(start(["--", "sh", "-c", "exit 3"]));
@@ -214,6 +258,43 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     expect(ends.at(-1)).toMatch(/completed/);
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
     expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+  });
+
+  it("reads a wrapper's output, and prints nothing of a thread that it turns out not to be", async () => {
+    const { program, start } = stage();
+    const { stdout, code } = await outcome(start(["--events", "--", program("wrapper", `process.stdout.write("hello\\n" + ${JSON.stringify(STREAM)});`)]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    expect([code, events.every(({ uri }) => uri.startsWith(`claude://${SESSION}`))]).toEqual([0, true]);
+    expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
+  });
+
+  it("with --format spawned: a line an agent, in the shape of SubAgentSpawned, and nothing else", async () => {
+    const { program, start } = stage();
+    const claude = program("claude", `process.stdout.write(${JSON.stringify(STREAM)});`);
+    const { stdout, code } = await outcome(start(["--events", "--format", "spawned", "--", claude, "-p", "hello"]));
+    expect(code).toBe(0);
+    expect(stdout.toString()).toBe(
+      `${JSON.stringify({
+        type: "sub_agent_spawned",
+        agent_id: "a05b9e057afc83d61",
+        session_id: SESSION,
+        prompt: "Work in the background. @@A",
+        subagent_type: "general-purpose",
+        parent_tool_id: "toolu_01heQgZUv9pLC7nMzcdzQv8c",
+      })}\n`,
+    );
+    for (const args of [
+      ["--events", "--format", "xml", "--", claude],
+      ["--format", "spawned", "--", claude],
+    ]) {
+      const wrong = await outcome(start(args));
+      expect([wrong.code, wrong.stdout.toString()]).toEqual([2, ""]);
+      expect(wrong.stderr.toString()).toMatch(/--format/);
+    }
   });
 
   it("says what it cannot do", async () => {

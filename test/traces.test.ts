@@ -3,14 +3,18 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readStory } from "../src/app/export/story.ts";
 import { flush } from "../src/app/flush.ts";
+import { hook } from "../src/app/hook.ts";
 import { keep } from "../src/app/library.ts";
+import { readMachine } from "../src/app/machine.ts";
+import type { AgentKey } from "../src/core/ids.ts";
 import type { Story } from "../src/core/story.ts";
 import { runsOf } from "../src/exporters/langsmith/runs.ts";
 import { otlpSpans, spanIdOf } from "../src/exporters/otlp/spans.ts";
 import { tracesOf } from "../src/exporters/trace/spans.ts";
 import { agentCall, agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "./claude-records.ts";
-import { recordedHome } from "./fixtures.ts";
+import { homeEnv, recordedHome } from "./fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "./langsmith-server.ts";
 import { storiesOf } from "./stories.ts";
 
@@ -182,6 +186,18 @@ describe("runs", () => {
     }
   });
 
+  it("holds nothing that was written after its facts were read", async () => {
+    const main = mainWriter();
+    write(THREAD_FILE, [main.user("go"), main.assistant([text("One.")], usage)]);
+    const { forest, library } = await readMachine({ env: homeEnv(scratch) });
+    write(THREAD_FILE, [main.user("more"), main.assistant([text("Two.")], usage)]);
+    const [root] = forest.roots;
+    const texts = (await readStory(library, forest, root as AgentKey)).steps.map(({ event }) => event.text);
+    expect(texts).toContain("One.");
+    expect(texts).not.toContain("more");
+    expect(texts).not.toContain("Two.");
+  });
+
   it("copies of a session make the same runs under the same ids", async () => {
     const resumed = await storiesOf(recordedHome("claude", "h2-forks").home);
     const ids = resumed.flatMap((one) => tracesOf(one).flatMap((trace) => runsOf(trace, OPTIONS).map(({ id }) => id)));
@@ -216,20 +232,19 @@ describe("while agents work", () => {
   let number = 0;
   const names = (test: (run: { end_time?: string }) => boolean) => [...server.runs.values()].filter(test).map(({ name }) => name);
 
-  it("what goes on is told when it begins and when it ends, under the same ids; the rest when it is done", async () => {
+  it("a turn is sent when all of it has ended, and once", async () => {
     const main = mainWriter();
     const agent = agentWriter(agentId(1));
     write(THREAD_FILE, now([main.user("go"), main.assistant([agentCall(call(0), "task")], { stop_reason: "tool_use", ...usage })]));
     await flush(env);
-    expect(names(({ end_time }) => end_time === undefined)).toContain("Claude Code Turn");
+    expect(server.requests).toEqual([]);
     meta(agentId(1), call(0));
     write(
       agentFile(agentId(1)),
       now([agent.user("task"), agent.assistant([toolUse(call(9), "Bash", { command: "ls" })], { stop_reason: "tool_use", ...usage })]),
     );
     await flush(env);
-    expect(names(({ end_time }) => end_time === undefined)).toEqual(["Claude Code Turn", "Agent", "general-purpose Subagent"]);
-    expect(names(({ end_time }) => end_time !== undefined)).not.toContain("Bash");
+    expect(server.requests).toEqual([]);
     write(agentFile(agentId(1)), now([agent.result(call(9), "files"), agent.assistant([text("done")], usage)]));
     write(THREAD_FILE, now([main.result(call(0), "done"), main.assistant([text("All done.")], usage)]));
     await flush(env);
@@ -250,6 +265,18 @@ describe("while agents work", () => {
     const requests = server.requests.length;
     await flush(env);
     expect([server.requests.length, server.repeated]).toEqual([requests, []]);
+  });
+
+  it("a first hook on an older session has the turn sent that it reports, and none before it", async () => {
+    const main = mainWriter();
+    const old = (records: Records) => records.map((record) => ({ ...record, version: "2.0.90" }));
+    write(THREAD_FILE, old([main.user("one"), main.assistant([text("First.")], usage), main.user("two"), main.assistant([text("Second.")], usage)]));
+    rmSync(join(scratch, "data"), { recursive: true });
+    const payload = { session_id: SESSION, transcript_path: join(scratch, ".claude", THREAD_FILE), hook_event_name: "Stop", last_assistant_message: "Second." };
+    await hook({ ...env, TRACE_TO_LANGSMITH: "" }, () => JSON.stringify(payload));
+    await flush(env);
+    expect(names(() => true)).toEqual(["Claude Code Turn", "Claude: claude-opus-5-5"]);
+    expect([...server.runs.values()][0]?.outputs).toEqual({ messages: [{ role: "assistant", content: [{ type: "text", text: "Second." }] }] });
   });
 
   it("an agent whose file comes late is told when it is there", async () => {

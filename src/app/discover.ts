@@ -8,7 +8,7 @@ import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
 import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
-import { type Env, importedRoot, recordingsRoot, userHome } from "./home.ts";
+import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "./home.ts";
 
 /** A file some provider can read, as it lies there now. */
 export interface Found {
@@ -30,7 +30,7 @@ export interface RootSeen {
   readonly provider: Provider;
   readonly path: string;
   readonly imported: boolean;
-  /** Ours: what live sources said is kept there. */
+  /** Ours: what live sources said is kept there; where it is imported, too, as it was printed. */
   readonly recorded: boolean;
   /** Of a folder that is no root of the product's: the transcripts in it that are read; null for a root. */
   readonly loose: readonly LooseTranscript[] | null;
@@ -79,7 +79,7 @@ export async function discover(
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
     const folders = isFile ? [] : await unseenFolders(root, foldersIn({ provider, recorded, loose }), seen);
-    const streamAt = (path: string) => streamIn({ provider, recorded, loose }, path);
+    const streamAt = (path: string) => streamIn({ provider, recorded, imported, loose }, path);
     const other = (path: string, is: OtherEntry) => {
       // The folder of a loose transcript is nobody's: what else lies in it is passed over.
       if (is === "link" && (loose === null || path.includes("/"))) problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
@@ -131,8 +131,9 @@ const isLogAlone = (full: string, path: string, provider: Provider) =>
 
 const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
 
-/** What a file below a root is: the product's own, or a recording of ours. */
-export function streamIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "recorded" | "loose">, path: string): Stream | null {
+/** What a file below a root is: the product's own, a recording of ours, or output that was imported. */
+export function streamIn({ provider, recorded, imported, loose }: Pick<RootSeen, "provider" | "recorded" | "imported" | "loose">, path: string): Stream | null {
+  if (recorded && imported) return path.endsWith(".jsonl") ? (provider.printed?.stream ?? null) : null;
   if (loose !== null) return looseStream(provider, loose, path);
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
 }
@@ -146,7 +147,7 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
     const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
-    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, loose }, inside) : null;
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, imported, loose }, inside) : null;
     if (stream === null) continue;
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
@@ -179,10 +180,12 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
     const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
     const followed = followedPlaces(env, provider, usual);
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
+    const streams = importedStreams(env, provider.name);
     const own = { provider, imported: false, recorded: false, loose: null };
     return [
       ...[...new Set([...usual, ...followed.roots])].map((root) => ({ ...own, root })),
       ...(existsSync(imported) ? [{ ...own, root: imported, imported: true }] : []),
+      ...(provider.printed !== undefined && existsSync(streams) ? [{ ...own, root: streams, imported: true, recorded: true }] : []),
       ...(provider.recorded !== undefined && existsSync(recordings) ? [{ ...own, root: recordings, recorded: true }] : []),
       ...[...followed.loose].map(([root, loose]) => ({ ...own, root, loose })),
     ];

@@ -41,28 +41,30 @@ export class EventReader {
   /** The same, with where each one is read from. */
   async nextPlaced(forest: Forest, keys: readonly AgentKey[]): Promise<PlacedEvent[]> {
     const wanted = new Set(keys);
-    const paths = new Set(keys.flatMap((key) => agentOf(forest, key).files.map((f) => f.path)));
+    const files = new Map(keys.flatMap((key) => agentOf(forest, key).files.map(({ path, readTo }) => [path, readTo] as const)));
     const events: Unnumbered[] = [];
-    for (const path of this.#localFirst(paths)) {
-      for await (const read of this.#newIn(path)) {
+    for (const { path, isRecorded } of this.#localFirst(files.keys())) {
+      for await (const read of this.#newIn(path, files.get(path) ?? 0)) {
         const draft = { ...read, speaker: forest.nameOf(read.speaker) };
-        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft)) events.push(this.#spoken(forest, draft));
+        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft))
+          events.push(this.#spoken(forest, draft, isRecorded));
       }
     }
     for (const key of keys) {
       for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
     }
-    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft }));
+    return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft, isRecorded: event.isRecorded }));
   }
 
   /** An event is named by its place, and that must not change because somebody imports a copy, or recorded what the product wrote down itself. */
-  #localFirst(paths: Iterable<string>): string[] {
+  #localFirst(paths: Iterable<string>): { readonly path: string; readonly isRecorded: boolean }[] {
     const recorded = new Set(this.#library.roots.filter((root) => root.recorded).map((root) => root.path));
-    const rank = (path: string) => {
+    const ranked = [...paths].map((path) => {
       const source = this.#library.source(path);
-      return source === undefined ? 0 : recorded.has(source.root) ? 2 : Number(source.imported);
-    };
-    return [...paths].sort((a, b) => rank(a) - rank(b));
+      const isRecorded = source !== undefined && recorded.has(source.root);
+      return { path, isRecorded, rank: isRecorded ? 2 : Number(source?.imported ?? false) };
+    });
+    return ranked.sort((a, b) => a.rank - b.rank);
   }
 
   /** The same file may be in several roots, here and imported: each record is told from one of them. */
@@ -90,7 +92,8 @@ export class EventReader {
     return true;
   }
 
-  async *#newIn(path: string): AsyncGenerator<Placed> {
+  /** Stops at `readTo`, where the facts stop: an event that the tree knows nothing about could be put in the wrong place. */
+  async *#newIn(path: string, readTo: number): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
     if (source === undefined) return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
@@ -102,6 +105,7 @@ export class EventReader {
     if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
     for await (const lines of jsonLines(path, noReads(), file.position, packed)) {
       for (const line of lines) {
+        if (positionAfter(line).offset > readTo) return;
         if (line.is === "unfinished") continue;
         if (line.is === "line") {
           const drafts = eventsIn(file.parser, line);
@@ -150,7 +154,7 @@ export class EventReader {
     }
   }
 
-  #spoken(forest: Forest, draft: Placed): Unnumbered {
+  #spoken(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
     const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#callsOf(agent).get(draft.response) ?? null);
@@ -176,6 +180,7 @@ export class EventReader {
       order: draft.order,
       from: draft.from,
       draft,
+      isRecorded,
     };
   }
 
@@ -236,6 +241,8 @@ export interface PlacedEvent {
   readonly from: EventSource | null;
   /** What the provider read off that record. */
   readonly draft: EventDraft | null;
+  /** Read from a recording of ours, and not, or not yet, in the product's own records. */
+  readonly isRecorded: boolean;
 }
 
 type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
@@ -261,6 +268,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     order: Number.MAX_SAFE_INTEGER,
     from: null,
     draft: null,
+    isRecorded: false,
   } as const;
   const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, forest.now));
   const spawns = children.map((child): Unnumbered => {
@@ -279,7 +287,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
         sessionId: child.sessionId,
         prompt: call?.prompt ?? child.prompt,
         type: child.agentType ?? call?.agentType ?? null,
-        toolCallId: call === undefined ? null : nativeCall(call.call),
+        toolCallId: toolCallOf(child),
         parent: agent.uri,
         depth: child.depth,
         background: child.background ?? child.statements.some((s) => s.state === "launched"),
@@ -300,6 +308,12 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     status: { status, statusSource, statusReason },
   };
   return [...spawns, standing];
+}
+
+/** The call may be known by its result alone. */
+function toolCallOf({ evidence, parent }: LinkedAgent): string | null {
+  const call = evidence.find((e) => e.call !== null && e.parent === parent)?.call ?? null;
+  return call === null ? null : nativeCall(call);
 }
 
 /** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */

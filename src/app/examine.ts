@@ -50,7 +50,7 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
     settings: { path, exists, set },
     kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
     index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.fileCount() },
-    roots: library.roots.map(({ provider, folders: _, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
+    roots: library.roots.map(({ provider, folders: _, loose: _loose, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
     versions: [...byVersion.values()].flatMap(([first, ...more]) =>
       first === undefined ? [] : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
     ),

@@ -1,15 +1,28 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentKey } from "../core/ids.ts";
+import { agentOf, subtreeOf } from "../core/link.ts";
+import type { Outbox } from "../stores/sqlite/outbox.ts";
 import { deliver, hold, release, stateOf } from "./export/deliver.ts";
 import type { Destination } from "./export/destination.ts";
+import { Endings } from "./export/endings.ts";
 import { exportLog } from "./export/log.ts";
 import { MAX_OUTBOX_BYTES } from "./export/put.ts";
-import { isTracing, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
+import { isTracing, type Looked, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
 import type { Env } from "./home.ts";
-import { keep } from "./library.ts";
+import { notedInstance } from "./instance-note.ts";
+import { keep, type Library } from "./library.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings, redactionOf } from "./settings.ts";
 
 /** Nobody waits for it, so it can wait for a service that is away for a while. */
 const PATIENCE_MS = 10 * 60_000;
+
+export interface FlushOptions {
+  readonly debug?: boolean;
+  readonly patienceMs?: number;
+  /** Stays until the turns that are under way have ended: nobody else may be there if the agent is killed. */
+  readonly stay?: boolean;
+}
 
 export interface Flushed {
   readonly destination: string;
@@ -23,7 +36,7 @@ export interface Flushed {
  * Puts what happened since the last time into the outbox and sends what waits there, for destinations that the environment switches on.
  * For a process of its own: the hook that starts it has returned long before. Of many at once one works, and looks again for the others.
  */
-export async function flush(env: Env, options: { readonly debug?: boolean; readonly patienceMs?: number } = {}): Promise<readonly Flushed[]> {
+export async function flush(env: Env, options: FlushOptions = {}): Promise<readonly Flushed[]> {
   if (!isTracing(env)) return [];
   const settings = await loadSettings(env);
   const log = exportLog(env, options.debug === true);
@@ -39,15 +52,21 @@ export async function flush(env: Env, options: { readonly debug?: boolean; reado
     log(`flush: ${ours.length} of ${destinations.length} destinations are ours`);
     if (ours.length > 0) {
       const library = await openLibrary({ env, settings, talk: log });
+      const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
       try {
         for (let held = ours; held.length > 0; ) {
           const began = Date.now();
-          const told = await library.refresh();
-          const full = new Set<Destination>();
-          for (const destination of held) if (!(await lookAfter({ library, outbox, log, old: null }, destination, told, true))) full.add(destination);
+          const changed = await library.refresh();
+          const looked = new Map<Destination, Looked>();
+          for (const destination of held) looked.set(destination, await lookAfter(watched, destination, changed, true, began));
           await Promise.all(held.map((destination) => deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS })));
           const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
-          held = held.filter((destination) => (full.has(destination) && hasRoom) || !release(outbox, destination, began));
+          const isWaiting = (destination: Destination) => {
+            const { hadRoom, isSettling, running } = looked.get(destination) as Looked;
+            return (!hadRoom && hasRoom) || isSettling || (options.stay === true && running.length > 0 && !isServed(env, destination));
+          };
+          held = held.filter((destination) => isWaiting(destination) || !release(outbox, destination, began));
+          await untilNews(held, looked, began, library, outbox);
         }
       } finally {
         library.close();
@@ -61,4 +80,43 @@ export async function flush(env: Env, options: { readonly debug?: boolean; reado
   } finally {
     kept.close();
   }
+}
+
+/** A server sends by itself what this destination is to get. */
+function isServed(env: Env, { format }: Destination): boolean {
+  const server = notedInstance(env);
+  return server?.traces.includes(format) === true && isThere(server.pid);
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+const POLL_MS = 1_000;
+
+/** Waits until another look may find something: soon where records are settling, else when a hook asks for one or a process has ended. */
+async function untilNews(
+  held: readonly Destination[],
+  looked: ReadonlyMap<Destination, Looked>,
+  began: number,
+  library: Library,
+  outbox: Outbox,
+): Promise<void> {
+  const waits = held.map((destination) => looked.get(destination) as Looked);
+  const isStill = () =>
+    waits.length > 0 &&
+    waits.every(({ hadRoom, isSettling, running }) => hadRoom && !isSettling && running.every((key) => runs(library, key))) &&
+    held.every((destination) => hold(outbox, destination) && (stateOf(outbox, destination)?.askedAt ?? 0) <= began);
+  if (waits.length > 0) await sleep(POLL_MS);
+  while (isStill()) await sleep(POLL_MS);
+}
+
+function runs(library: Library, key: AgentKey): boolean {
+  const forest = library.forestOf([key]);
+  return subtreeOf(forest, key).some((one) => agentOf(forest, one).verdict.status === "running");
 }

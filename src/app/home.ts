@@ -8,6 +8,9 @@ export const userHome = (env: Env) => env.HOME || homedir();
 /** Where a provider's transcripts from elsewhere are kept; made by the first import. */
 export const importedRoot = (env: Env, provider: string) => join(retinueHome(env), "imported", provider);
 
+/** Where outputs of its agents are kept that were taken in, as they were printed; made by the first import of one. */
+export const importedStreams = (env: Env, provider: string) => join(importedRoot(env, provider), "streams");
+
 /** Where what live sources said about agents of a provider is kept, raw. */
 export const recordingsRoot = (env: Env, provider: string) => join(retinueHome(env), "recordings", provider);
 

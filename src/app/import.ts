@@ -1,106 +1,102 @@
-import { chmod, copyFile, lstat, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { createWriteStream } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Provider, Recognised } from "../core/provider.ts";
+import { formatUri } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { continues, readHead, walk } from "../transports/files.ts";
+import { readHead, walk } from "../transports/files.ts";
 import { Failure } from "./failure.ts";
-import { type Env, importedRoot, retinueHome } from "./home.ts";
+import { type Env, importedRoot } from "./home.ts";
+import { type Fate, type Piece, type Placed, place, reading, withStaging } from "./import-files.ts";
+import { importStream } from "./import-stream.ts";
 
-/** `continued`: what was here is the beginning of what came. */
-export type Fate = "added" | "continued" | "replaced" | "same";
+/** Stands for stdin where a file is asked for. */
+const STDIN = "-";
 
-export interface Imported {
+export interface Imported extends Placed {
   readonly uri: string;
+  /** All threads that it tells of; a log may hold several. */
+  readonly uris: readonly string[];
   readonly provider: string;
-  /** What became of the thread as a whole. */
-  readonly did: Fate;
-  readonly files: readonly { readonly path: string; readonly bytes: number; readonly did: Fate }[];
 }
+
+export type { Fate };
 
 export interface ImportOptions {
   readonly env: Env;
   /** Take what came even where it contradicts what is here. */
   readonly replace: boolean;
+  /** Read until its end where `-` is imported. */
+  readonly stdin?: Readable;
   readonly providers?: readonly Provider[];
 }
 
-/** A file that belongs to what is imported, and where it goes below the root. */
-interface Piece {
-  readonly from: string;
-  readonly to: string;
-}
-
-interface Staged extends Piece {
-  readonly copy: string;
-  readonly bytes: number;
-  readonly did: Fate;
-  /** Why it may not take the place of what is here. */
-  readonly refused: string | null;
-}
-
 /**
- * Copies a transcript from elsewhere, with what lies beside it, to where its provider will find it.
- * Twice is as good as once. Nothing is written outside of retinue's own folder, and nothing there changes unless everything can be taken.
+ * Copies a transcript from elsewhere, with what lies beside it, or the output of an agent to where its provider will find it.
+ * Idempotent. Nothing is written outside of retinue's own folder, and nothing there changes unless everything can be taken.
  */
-export async function importFile(path: string, options: ImportOptions): Promise<Imported> {
-  const from = resolve(path);
-  const { provider, found } = await recognise(from, options.providers ?? PROVIDERS);
-  const pieces = await collect(from, provider, found);
-  const root = resolve(importedRoot(options.env, provider.name));
-  const uri = `${provider.name}://${found.thread}${found.agent === null ? "" : `/${found.agent}`}`;
-
-  const home = resolve(retinueHome(options.env));
-  await checkInside(
-    home,
-    root,
-    pieces.map((piece) => join(root, piece.to)),
-  );
-  const staging = await writing(home, async () => {
-    await mkdir(dirname(root), { recursive: true, mode: 0o700 });
-    return mkdtemp(join(dirname(root), ".staging-"));
-  });
-  try {
-    const staged: Staged[] = [];
-    for (const piece of pieces) staged.push(await stage(piece, join(staging, String(staged.length)), root, provider));
-    const refused = staged.find((piece) => piece.refused !== null);
-    if (refused !== undefined && !options.replace) throw contradiction(uri, join(root, refused.to), refused);
-    await writing(home, () => (refused !== undefined && found.agent === null ? swap(staged, root, found.folder, staging) : put(staged, root)));
-    const files = staged.map(({ to, bytes, did }) => ({ path: join(root, to), bytes, did }));
-    return { uri, provider: provider.name, did: refused === undefined ? overall(files.map((file) => file.did)) : "replaced", files };
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
+export function importFile(path: string, options: ImportOptions): Promise<Imported> {
+  const given = resolve(path);
+  return path === STDIN ? withStaging(options.env, async (staging) => take(await received(options, staging), "stdin", options)) : take(given, given, options);
 }
 
-async function recognise(path: string, providers: readonly Provider[]): Promise<{ provider: Provider; found: Recognised }> {
-  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new Failure("not_found", error.code === "ENOENT" ? `no file ${path}` : `cannot read ${path}: ${error.message}`, [], error);
-  });
-  if (!info.isFile()) throw new Failure("failed", `${path} is ${info.isDirectory() ? "a folder" : "no ordinary file"}`, ["name the transcript itself"]);
-  const head = await reading(path, () => readHead(path));
+/** `called` is what people know the file as. */
+async function take(path: string, called: string, options: ImportOptions): Promise<Imported> {
+  const { env, replace, providers = PROVIDERS } = options;
+  await checkFile(path, called);
+  const head = await reading(called, () => readHead(path));
   for (const provider of providers) {
-    const found = provider.portable?.recognise(basename(path), head) ?? null;
-    if (found !== null) return { provider, found };
+    const found = provider.portable?.recognise(called === path ? basename(path) : "", head) ?? null;
+    if (found === null) continue;
+    const uri = formatUri(provider.name, found.thread, found.agent);
+    const pieces = called === path ? await collect(path, provider, found) : [pieceOf(path, `${found.folder}/${found.file}`, provider)];
+    const root = resolve(importedRoot(env, provider.name));
+    const placed = await place(pieces, { env, root, uri, replace, folder: found.agent === null ? found.folder : null });
+    return { uri, uris: [uri], provider: provider.name, ...placed };
   }
-  throw new Failure(
-    "failed",
-    `${path} is no transcript that can be imported`,
-    providers.flatMap(({ product, portable }) => (portable === undefined ? [] : [`looked for: ${product}, ${portable.form}`])),
-  );
+  return (await importStream(path, { env, replace, providers })) ?? unknown(called, head.length === 0, providers);
 }
+
+/** What comes through the pipe until its end, as a file. */
+async function received({ stdin }: ImportOptions, staging: string): Promise<string> {
+  const path = join(staging, "stdin");
+  if (stdin === undefined) throw new Failure("usage", "there is no stdin to read from", ["name a file"]);
+  await reading("stdin", () => pipeline(stdin, createWriteStream(path, { mode: 0o600 })));
+  return path;
+}
+
+async function checkFile(path: string, called: string): Promise<void> {
+  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new Failure("not_found", error.code === "ENOENT" ? `no file ${called}` : `cannot read ${called}: ${error.message}`, [], error);
+  });
+  if (!info.isFile())
+    throw new Failure("failed", `${called} is ${info.isDirectory() ? "a folder" : "no ordinary file"}`, ["name the transcript itself; - reads stdin"]);
+}
+
+function unknown(called: string, isEmpty: boolean, providers: readonly Provider[]): never {
+  throw new Failure("failed", `${called} is no transcript or output that can be imported${isEmpty ? ": it is empty" : ""}`, [
+    ...providers.flatMap(({ product, portable }) => (portable === undefined ? [] : [`looked for: ${product}, ${portable.form}`])),
+    ...providers.flatMap(({ product, printed }) => (printed === undefined ? [] : [`looked for: ${product}, what \`${printed.form}\` prints`])),
+  ]);
+}
+
+const pieceOf = (from: string, to: string, provider: Provider): Piece => ({ from, to, isDocument: provider.stream(to)?.shape === "document" });
 
 /** The file itself and what lies beside it; of that only what the provider reads. */
 async function collect(path: string, provider: Provider, found: Recognised): Promise<Piece[]> {
   const folder = dirname(path);
-  const own = [{ from: path, to: `${found.folder}/${found.file}` }];
-  const beside = (await Promise.all(found.beside.map(({ name, to }) => piecesBelow(folder, name, `${found.folder}/${to}`)))).flat();
+  const piece = (from: string, to: string) => pieceOf(from, to, provider);
+  const own = [piece(path, `${found.folder}/${found.file}`)];
+  const beside = (await Promise.all(found.beside.map(({ name, to }) => piecesBelow(folder, name, `${found.folder}/${to}`, piece)))).flat();
   const parts: Piece[] = [];
   for (const name of found.parts === null ? [] : await reading(folder, () => readdir(folder))) {
     if (found.parts?.test(name) !== true || name === basename(path)) continue;
     const part = join(folder, name);
     if ((await lstat(part).catch(() => null))?.isFile() !== true) continue;
     const is = provider.portable?.recognise(name, await reading(part, () => readHead(part))) ?? null;
-    if (is?.folder === found.folder && is.agent !== null) parts.push({ from: part, to: `${is.folder}/${is.file}` });
+    if (is?.folder === found.folder && is.agent !== null) parts.push(piece(part, `${is.folder}/${is.file}`));
   }
   const taken = new Set<string>();
   return [...own, ...beside, ...parts].filter(({ to }) => {
@@ -110,95 +106,14 @@ async function collect(path: string, provider: Provider, found: Recognised): Pro
   });
 }
 
-async function piecesBelow(folder: string, name: string, to: string): Promise<Piece[]> {
+async function piecesBelow(folder: string, name: string, to: string, piece: (from: string, to: string) => Piece): Promise<Piece[]> {
   const info = await lstat(join(folder, name)).catch(() => null);
-  if (info?.isFile() === true) return [{ from: join(folder, name), to }];
+  if (info?.isFile() === true) return [piece(join(folder, name), to)];
   if (info?.isDirectory() !== true) return [];
   const pieces: Piece[] = [];
   const stop = (path: string, error: Error) => {
     throw new Failure("failed", `cannot read ${path}: ${error.message}`, [], error);
   };
-  for await (const { paths } of walk(folder, [name], stop))
-    for (const path of paths) pieces.push({ from: join(folder, path), to: `${to}${path.slice(name.length)}` });
+  for await (const { paths } of walk(folder, [name], stop)) for (const path of paths) pieces.push(piece(join(folder, path), `${to}${path.slice(name.length)}`));
   return pieces;
-}
-
-/** Copied first and compared then, so that a file that grows meanwhile is judged by what was really taken. */
-async function stage(piece: Piece, copy: string, root: string, provider: Provider): Promise<Staged> {
-  await reading(piece.from, () => copyFile(piece.from, copy), "copy");
-  // Private, as the product keeps its own, and not to be written to by mistake.
-  await chmod(copy, 0o400);
-  const { size } = await stat(copy);
-  const here = join(root, piece.to);
-  const old = await stat(here).catch(() => null);
-  if (old === null) return { ...piece, copy, bytes: size, did: "added", refused: null };
-  if (old.size === size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "same", refused: null };
-  // A document is replaced as a whole by its product, too.
-  if (provider.stream(piece.to)?.shape === "document") return { ...piece, copy, bytes: size, did: "replaced", refused: null };
-  if (old.size < size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "continued", refused: null };
-  const isShorter = size < old.size && (await continues(copy, here));
-  return { ...piece, copy, bytes: size, did: "replaced", refused: isShorter ? "what is here goes on further" : "neither goes on where the other ends" };
-}
-
-function contradiction(uri: string, here: string, { from, refused }: Staged): Failure {
-  return new Failure("failed", `${uri} is here already, and another one: ${refused}`, [
-    `here: ${here}`,
-    `there: ${from}`,
-    "next: --replace takes what is there instead of what is here",
-  ]);
-}
-
-async function put(staged: readonly Staged[], root: string): Promise<void> {
-  for (const { copy, to, did } of staged) {
-    if (did === "same") continue;
-    await mkdir(dirname(join(root, to)), { recursive: true, mode: 0o700 });
-    await rename(copy, join(root, to));
-  }
-}
-
-/** The whole thread at once, so that nothing of the other one stays among it. */
-async function swap(staged: readonly Staged[], root: string, folder: string, staging: string): Promise<void> {
-  const fresh = join(staging, "fresh");
-  for (const { copy, to } of staged) {
-    const target = join(fresh, relative(folder, to));
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await rename(copy, target);
-  }
-  await rename(join(root, folder), join(staging, "gone"));
-  await rename(fresh, join(root, folder));
-}
-
-function overall(fates: readonly Fate[]): Fate {
-  const [only, ...others] = new Set(fates);
-  return only !== undefined && others.length === 0 ? only : "continued";
-}
-
-/** Neither by a name nor through a link may anything be written outside of retinue's own folder. */
-async function checkInside(home: string, root: string, targets: readonly string[]): Promise<void> {
-  for (const target of targets) {
-    if (!target.startsWith(`${root}${sep}`)) throw new Error(`${target} is not in ${root}`);
-    const steps = relative(home, dirname(target)).split(sep);
-    for (const [i] of steps.entries()) {
-      const step = join(home, ...steps.slice(0, i + 1));
-      const info = await lstat(step).catch(() => null);
-      if (info === null) break;
-      if (info.isSymbolicLink()) throw new Failure("failed", `${step} is a link, which may lead out of ${home}`, ["remove it, or set RETINUE_HOME"]);
-    }
-  }
-}
-
-async function reading<T>(path: string, read: () => Promise<T>, how = "read"): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw new Failure("failed", `cannot ${how} ${path}: ${(error as Error).message}`, [], error);
-  }
-}
-
-async function writing<T>(home: string, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    throw new Failure("failed", `cannot write to ${home}: ${(error as Error).message}`, ["set RETINUE_HOME to a folder that you may write to"], error);
-  }
 }

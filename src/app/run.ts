@@ -1,17 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import type { Writable } from "node:stream";
-import { type AgentKey, threadKey, threadOf } from "../core/ids.ts";
-import type { Control, Parser, Provider, Wrapping } from "../core/provider.ts";
-import { recordedLine } from "../core/recording.ts";
-import { beganNote, endedNote, type RunEnded } from "../core/run-note.ts";
+import type { AgentKey } from "../core/ids.ts";
+import type { Control, Provider, Wrapping } from "../core/provider.ts";
+import type { RunEnded } from "../core/run-note.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { run as unknownCommand } from "../providers/run/index.ts";
 import { markOf } from "../transports/processes.ts";
-import { Recorder } from "../transports/recorder.ts";
 import { type WrapOptions, type Wrapped, wrap } from "../transports/wrapped.ts";
 import { Failure } from "./failure.ts";
-import { type Env, recordingsRoot } from "./home.ts";
+import type { Env } from "./home.ts";
+import { RunOutput } from "./run-output.ts";
 
 export { endAs, forwardSignals } from "../transports/wrapped.ts";
 
@@ -52,8 +50,6 @@ export function listening(launch: Launch): { readonly launch: Launch; readonly c
 export interface Running extends Wrapped {
   /** The thread it runs, as soon as it says so; null if it ended without a word of it. */
   readonly thread: Promise<AgentKey | null>;
-  /** Where it is recorded; null where there is nothing to record, as it writes everything down itself. */
-  readonly recording: string | null;
 }
 
 export interface StartOptions {
@@ -66,59 +62,26 @@ export interface StartOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** Starts it, and records what it prints before anybody else gets it. */
+/** Starts it, and records what it prints before anybody else gets it. Its lines tell which product it is; the command tells only where they do not. */
 export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
   const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
-  const isKnown = wrapping !== null;
   const name = runName();
-  const inside = `run/${name}.jsonl`;
-  const recording = isKnown && !wrapping.speaks ? null : join(recordingsRoot(env, provider.name), inside);
-  const recorder = recording === null ? null : new Recorder(recording);
-  const threads = new ThreadFinder(isKnown ? (provider.recorded?.(inside)?.open({ path: inside, bytes: 0 }) ?? null) : null);
+  const isSpeaking = wrapping?.speaks === true;
+  // A terminal is the command's own: what draws on it must find it there.
+  const reads = isSpeaking || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
+  const output = new RunOutput(env, name, provider, wrapping !== null && !isSpeaking ? null : provider);
   const onLine = (line: string) => {
-    recorder?.line(line);
-    threads.hear(line);
+    output.line(line);
     hear?.(line);
   };
-  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(isKnown && wrapping.speaks ? { onLine } : {}) } satisfies WrapOptions);
-  recorder?.note(beganNote({ command, cwd, process: markOf(wrapped.pid) }));
-  if (!isKnown) threads.found(threadKey(provider.name, name));
+  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine } : {}) } satisfies WrapOptions);
+  output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, isTold: rest.output === null });
   const ended = wrapped.ended.then((end: RunEnded) => {
-    recorder?.note(endedNote(end));
-    recorder?.close();
-    threads.found(null);
+    output.ended(end);
     return end;
   });
-  return { ...wrapped, ended, thread: threads.thread, recording };
+  return { ...wrapped, ended, thread: output.thread };
 }
 
 /** In order of time, so that a listing reads well. */
 const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;
-
-/** Reads along until the stream has named its thread. */
-class ThreadFinder {
-  readonly #parser: Parser | null;
-  #line = 0;
-  #isDone = false;
-  readonly thread: Promise<AgentKey | null>;
-  readonly #resolve: (thread: AgentKey | null) => void;
-
-  constructor(parser: Parser | null) {
-    this.#parser = parser;
-    const { promise, resolve } = Promise.withResolvers<AgentKey | null>();
-    this.thread = promise;
-    this.#resolve = resolve;
-  }
-
-  hear(line: string): void {
-    if (this.#isDone || this.#parser === null) return;
-    this.#line += 1;
-    const [first] = this.#parser.push(Buffer.from(recordedLine(line, Date.now())), this.#line).observations;
-    if (first !== undefined) this.found(threadOf(first.speaker));
-  }
-
-  found(thread: AgentKey | null): void {
-    this.#isDone = true;
-    this.#resolve(thread);
-  }
-}

@@ -21,7 +21,7 @@ import { type LsOptions, ls } from "./commands/ls.ts";
 import type { OutboxOptions } from "./commands/outbox.ts";
 import type { ProxyOptions } from "./commands/proxy.ts";
 import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
-import { type RunOptions, run } from "./commands/run.ts";
+import { EVENT_FORMATS, type RunOptions, run } from "./commands/run.ts";
 import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
@@ -91,9 +91,10 @@ export function buildProgram(): Command {
     .option("--follow", "go on with what happens from now on, until interrupted")
     .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
   common(program.command("run"))
-    .description("run an agent's command as it is, and record what it says; its output, exit code and signals pass through untouched")
+    .description("run an agent's command, or a script around one, as it is, and record what it says; its output, exit code and signals pass through untouched")
     .argument("<command...>", "the command and its arguments, best behind --")
     .option("--events", "print what happens as events instead of what the command prints")
+    .addOption(new Option("--format <format>", "of the events: all of them, or SubAgentSpawned lines only (agent_id, session_id, …)").choices(EVENT_FORMATS))
     .passThroughOptions()
     .action((words: string[], options: RunOptions, command: Command) => run(open(command), words, options));
   common(program.command("hooks"))
@@ -135,8 +136,8 @@ export function buildProgram(): Command {
     .argument("<child>", URI)
     .action((child: string, _: object, command: Command) => unlink(open(command), child));
   common(program.command("import"))
-    .description("take in a transcript from elsewhere, with its agents; it is then found like any other")
-    .argument("<file>", "the transcript of a session, or of one agent")
+    .description("take in a transcript from elsewhere, with its agents, or what an agent's command printed as JSON; it is then found like any other")
+    .argument("<file>", "the transcript of a session, or of one agent, or the output of an agent's command; - for stdin")
     .option("--replace", "even if another one of the same session is here already")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
   common(program.command("relay"))
@@ -179,6 +180,7 @@ export function buildProgram(): Command {
   common(program.command("hook"))
     .description("what agents' hooks call: keeps the payload on stdin, wakes the server and is gone; prints nothing")
     .option("--flush", "send what happened since the last time, if tracing is switched on")
+    .option("--stay", "with --flush: stay until the turns that are under way have ended")
     .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")

@@ -19,9 +19,9 @@ export interface Account {
 export interface Explained extends OfModel {
   /**
    * `base-lost`: the total goes on from one that is not here. `not-final`: output that the records never got. `own-behalf`: no agent used this model.
-   * `unrecorded`: the records show calls that they do not hold.
+   * `unrecorded`: the records show calls that they do not hold. `not-itemized`: answers whose records tell only their output.
    */
-  readonly why: "base-lost" | "not-final" | "own-behalf" | "unrecorded";
+  readonly why: "base-lost" | "not-final" | "own-behalf" | "unrecorded" | "not-itemized";
   readonly traces: readonly Trace[];
   /** How many answers are not final. */
   readonly answers: number;
@@ -52,7 +52,13 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
   const isNobodys = (model: string) => models.size > 0 && !models.has(model) && !isAnyoneSilent;
   const onAny = traces.filter((trace) => trace.on === "any");
   const [explained, left]: [Explained[], OfModel[]] = [[], []];
-  for (const of of differences) {
+  for (const difference of differences) {
+    const withoutInput = covered.filter((call) => call.outputOnly && nameOf(call.model) === difference.model).length;
+    const input: OfModel = { ...difference, amounts: { ...difference.amounts, outputTokens: 0 } };
+    const isItemized = withoutInput === 0 || isNothing(input.amounts) || isNegative(input.amounts);
+    if (!isItemized) explained.push(because(input, "not-itemized", { answers: withoutInput }));
+    const of = isItemized ? difference : { ...difference, amounts: { ...NO_AMOUNTS, outputTokens: difference.amounts.outputTokens } };
+    if (isNothing(of.amounts)) continue;
     const answers = covered.filter((call) => call.end !== "finished" && nameOf(call.model) === of.model).length;
     const onOwn = traces.filter((trace) => trace.on === "own" && worksOn(trace.agent, of.model));
     if (isNegative(of.amounts)) left.push(of);

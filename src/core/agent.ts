@@ -1,4 +1,4 @@
-import type { AgentKind, Source } from "./observation.ts";
+import type { AgentKind, ReportedUsage, Source } from "./observation.ts";
 import type { Usage } from "./usage.ts";
 
 export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
@@ -51,7 +51,8 @@ export interface AgentRecord extends StatusVerdict {
   readonly endedAt: string | null;
   readonly lastActivityAt: string | null;
   readonly durationMs: number | null;
-  readonly usage: { readonly own: Usage; readonly internal: Usage | null; readonly subtree: Usage };
+  /** `reported`: what the product itself said when the agent ended; in no sum. */
+  readonly usage: { readonly own: Usage; readonly internal: Usage | null; readonly subtree: Usage; readonly reported: ReportedUsage | null };
   readonly counts: {
     readonly messages: number;
     readonly toolCalls: number;

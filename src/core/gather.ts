@@ -14,6 +14,7 @@ export interface ModelCall {
   readonly vendor?: string;
   readonly costUsd?: number | null;
   readonly outsideTotals?: true;
+  readonly outputOnly?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -38,6 +39,13 @@ export interface StatedWait {
   readonly call: CallKey | null;
 }
 
+export interface AgentFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** The facts hold everything before this offset and nothing behind it. Infinite where nobody stored the file. */
+  readonly readTo: number;
+}
+
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
 export interface GatheredAgent {
   readonly key: AgentKey;
@@ -57,7 +65,7 @@ export interface GatheredAgent {
   readonly saysForkedFrom: AgentKey | null;
   readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
-  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+  readonly files: readonly AgentFile[];
   readonly warnings: readonly string[];
   readonly records: number;
   /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
@@ -180,7 +188,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     saysForkedFrom: firstOf("forkedFrom"),
     tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
-    files: [...new Map(described.flatMap((d) => (d.file ? [[d.file.path, { path: d.file.path, bytes: d.file.bytes }] as const] : []))).values()],
+    files: [...new Map(described.flatMap(({ file }) => (file ? [[file.path, fileOf(file)] as const] : []))).values()],
     warnings: [
       ...new Set(described.flatMap((d) => d.warning ?? [])),
       ...(uncounted === 0
@@ -210,6 +218,8 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   };
 }
 
+const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
+
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
   return responses.flatMap(([response, list], i) => {
@@ -224,7 +234,8 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
     const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
     const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
-    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside };
+    const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
+    const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside, ...partial };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });

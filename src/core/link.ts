@@ -40,12 +40,16 @@ export interface LinkedAgent extends GatheredAgent {
   readonly waiting: WaitForPerson | null;
   readonly statements: readonly ObservationOf<"lifecycle">[];
   readonly forkedFrom: AgentKey | null;
+  /** Whether the operating-system process of its thread is there. */
+  readonly process: ProcessView["is"];
   /** Last sign of life of the agent or of anybody below it. */
   readonly lastActivity: number | null;
   /** What the product did on its own behalf in this thread. */
   readonly ownBehalf: readonly GatheredAgent[];
   /** What it did so for this agent and kept no record of, where its own totals tell. */
   readonly revealed: readonly ModelCall[];
+  /** What only a total of the product's tells, for all agents of this thread together. */
+  readonly undivided: readonly ModelCall[];
   /** The totals that the product stated for this thread; null where it stated none. */
   readonly settled: Settled | null;
 }
@@ -170,10 +174,12 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
       ending,
       waiting: verdict.status === "running" ? waitOf(info) : null,
       statements,
+      process: process.is,
       lastActivity: lastActivity.get(key) ?? null,
       forkedFrom: parentOf(key) === null ? (info.saysForkedFrom ?? ownership.copiedFrom.get(key) ?? null) : null,
       ownBehalf: internals.get(key) ?? [],
       revealed: (revealed.get(key) ?? []).map((found) => found.call),
+      undivided: settled.get(key)?.settlements.flatMap((s) => s.undivided) ?? [],
       settled: settled.get(key) ?? null,
     });
   }

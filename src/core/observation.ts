@@ -78,8 +78,8 @@ export interface AgentDescribed {
   readonly path?: string;
   /** It began as a copy of that one, and what was copied is not in its records. */
   readonly forkedFrom?: AgentKey;
-  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. */
-  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null };
+  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. `readTo`: the offset up to which its lines are among the facts; set by the store. */
+  readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null; readonly readTo?: number };
   /** Restrictions that the product records; null where it records none of that kind. */
   readonly tools?: ToolLimits;
   /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
@@ -158,6 +158,8 @@ export interface ModelCalled {
   readonly costUsd?: number | null;
   /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
   readonly nameless?: true;
+  /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
+  readonly outputOnly?: true;
   /** The product does not count it in its own totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
@@ -281,8 +283,17 @@ export interface Lifecycle {
   readonly source: StatedSource;
   readonly says: string;
   readonly result: string | null;
+  /** What the product says the agent used, where it says so when the agent ends. */
+  readonly reported?: ReportedUsage;
   /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
   readonly yields?: true;
+}
+
+/** As the product states it, by its own rules: not a sum of model calls. Null for what it does not state. */
+export interface ReportedUsage {
+  readonly totalTokens: number | null;
+  readonly toolUses: number | null;
+  readonly durationMs: number | null;
 }
 
 /** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */

@@ -23,6 +23,8 @@ export interface Provider {
   recorded?(path: string): FileStream | null;
   /** How a command that runs the product is followed; null for commands of others. Left out where it cannot be. */
   wrap?(command: readonly string[]): Wrapping | null;
+  /** What the product prints for programs to read; left out where we read nothing of the kind. */
+  readonly printed?: Printed;
   /** How the product is told to call us; left out where it has no hooks. */
   readonly hooks?: HookSettings;
   /** `service.name` in its own OpenTelemetry, which `recorded` reads at `otlp/<day>.jsonl`; left out where it has none. */
@@ -50,6 +52,16 @@ export interface Provider {
   readonly portable?: Portable;
   /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
   entry?(record: Uint8Array): Entry | null;
+}
+
+/** Output of the product, one JSON value a line. */
+export interface Printed {
+  /** How it is made, for a person whose file is none. */
+  readonly form: string;
+  /** Whether a line is of this product: true or false where it shows, null where it does not. Other programs print JSON too, so only what nobody else prints counts. */
+  recognise(said: JsonObject): boolean | null;
+  /** Reads such output as it was printed. */
+  readonly stream: FileStream;
 }
 
 /** A command that runs the product. */

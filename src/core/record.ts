@@ -30,9 +30,16 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const startedAt = agent.firstAt ?? call?.at ?? null;
   const endedAt = endOf(agent);
   const isLive = agent.verdict.status === "running";
-  const own = usageOf(agent.calls, price, provider);
+  // Where the thread has agents, nobody knows what each of them used of it: it is in the sum alone.
+  const isWholeItsOwn = children.length === 0;
+  const undivided = usageOf(agent.undivided, price, provider, 0);
+  const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
+  const called = usageOf(agent.calls, price, provider);
+  const own = isWholeItsOwn ? withUndivided(called) : called;
   const onItsBehalf = [...agent.ownBehalf.flatMap((g) => g.calls), ...agent.revealed];
-  const internal = agent.ownBehalf.length === 0 && agent.revealed.length === 0 ? null : usageOf(onItsBehalf, price, provider);
+  const hasInternal = agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
+  const ofProduct = usageOf(onItsBehalf, price, provider);
+  const internal = hasInternal ? (isWholeItsOwn ? ofProduct : withUndivided(ofProduct)) : null;
   return {
     schema: "retinue/agent@1",
     uri: agent.uri,
@@ -61,6 +68,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       own,
       internal,
       subtree: children.reduce((sum, child) => addUsage(sum, child.usage.subtree), internal === null ? own : addUsage(own, internal)),
+      reported: agent.statements.findLast((s) => s.reported !== undefined)?.reported ?? null,
     },
     counts: {
       messages: agent.messages,
@@ -71,10 +79,12 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
       byStatus: countStatuses(children),
     },
     result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
-    records: agent.files,
-    warnings: [...agent.warnings, ...missingTranscript(agent)],
+    records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
+    warnings: [...agent.warnings, ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []), ...missingTranscript(agent)],
   };
 }
+
+const UNDIVIDED = "the product states its input tokens for all agents together: they are in the sum of the thread, and in no agent's own numbers";
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
@@ -103,8 +113,8 @@ function linkOf(agent: LinkedAgent): LinkRecord | null {
   };
 }
 
-function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string): Usage {
-  return calls.reduce((sum, call) => addUsage(sum, { calls: 1, ...call.tokens, costUsd: price(call, provider) }), NO_USAGE);
+function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string, each = 1): Usage {
+  return calls.reduce((sum, call) => addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) }), NO_USAGE);
 }
 
 function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, number>> {

@@ -1,8 +1,8 @@
 import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
-import { type AgentKey, threadOf } from "./ids.ts";
+import { type AgentKey, partsOf, recordKey, threadOf } from "./ids.ts";
 import type { StatedTotal, UnrecordedCall } from "./totals.ts";
-import { addAmounts, isNothing, NO_AMOUNTS } from "./usage.ts";
+import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "./usage.ts";
 
 /** One total of the product's, held against the calls that are known from the time it speaks of. */
 export interface Settlement extends Account {
@@ -18,6 +18,8 @@ export interface Settlement extends Account {
   readonly cut: readonly ModelCall[];
   /** A call that no record holds, where the totals leave no doubt about it, and the agent it was made for. */
   readonly revealed: { readonly agent: AgentKey; readonly call: ModelCall } | null;
+  /** Input and caches of answers that tell only their output, all agents together: one for each model. */
+  readonly undivided: readonly ModelCall[];
 }
 
 export interface Settled {
@@ -46,7 +48,7 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
     const settlements = totals.map((total, i) => {
       const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
       const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
-      const stretch = { members, calls, from: placed, total, previous: totals[i - 1] ?? null };
+      const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null };
       const { end, ...settlement } = settle(stretch, bases.length === 0 ? [null] : bases);
       placed = end;
       return settlement;
@@ -80,6 +82,7 @@ function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered
 
 /** A total, and the calls of its thread, the first `from` of which earlier totals have dealt with. */
 interface Stretch {
+  readonly thread: AgentKey;
   readonly members: readonly GatheredAgent[];
   readonly calls: readonly ModelCall[];
   readonly from: number;
@@ -121,7 +124,7 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
     const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
     const differences = account({ stated, covered, traces, used: calls, isBaseLost: isBaseLost(total, base), isAnyoneSilent });
     const reading = { total, base, stated, covered, earlier: calls.slice(stretch.from, start), cut: range.filter(leavesOut), ...differences, end };
-    return { ...reading, revealed: reveal(stretch, reading, bounds) };
+    return { ...reading, revealed: reveal(stretch, reading, bounds), undivided: undividedIn(stretch, reading) };
   });
 }
 
@@ -224,7 +227,7 @@ function tracesIn({ members, total, previous }: Stretch, base: Base | null): Tra
  * The call behind a trace, where nothing else can be in the difference: the trace stands for one call and is the only one on that model, everybody in
  * the thread has a transcript, all their answers are final, and times leave no doubt which of them the total counts.
  */
-function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">, bounds: Bounds): Settlement["revealed"] {
+function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" | "undivided">, bounds: Bounds): Settlement["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
   const shown = explained.filter((e) => e.why !== "own-behalf");
   const trace = shown[0]?.traces[0];
@@ -237,6 +240,16 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed">,
     agent: trace.agent.key,
     call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" },
   };
+}
+
+/** What answers were given, as the total alone tells. What it cost is not known: prices depend on the size of each request. */
+function undividedIn({ thread, from }: Stretch, { explained, total }: Pick<Reading, "explained" | "total">): ModelCall[] {
+  return explained.flatMap(({ why, model, amounts }) => {
+    if (why !== "not-itemized") return [];
+    const response = recordKey(partsOf(thread).provider, `${thread}/total/${from}/${total.after ?? ""}/${model}`);
+    const tokens = { ...NO_TOKENS, ...Object.fromEntries(Object.entries(amounts).map(([kind, n]) => [kind, n ?? 0])) };
+    return [{ response, rows: null, at: total.after, model, costUsd: null, tokens, counted: true, end: "finished" as const }];
+  });
 }
 
 /** Null where it is not known how long cache writes live: that decides what they cost. */

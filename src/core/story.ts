@@ -17,6 +17,10 @@ export interface Story {
   /** Every model call it made, and those the product made on its behalf: each one once. */
   readonly calls: readonly StoryCall[];
   readonly children: readonly Story[];
+  /** It has ended, and nothing more is expected in its records. */
+  readonly isOver: boolean;
+  /** A record states which call of its parent made it. */
+  readonly isPlaced: boolean;
 }
 
 export interface Step {
@@ -27,6 +31,8 @@ export interface Step {
   readonly call: string | null;
   /** URIs of the agents whose end it reports. */
   readonly reports: readonly string[];
+  /** Only a recording of ours says so: the product's own record may still come, under another name. */
+  readonly isProvisional: boolean;
 }
 
 export interface StoryCall {

@@ -75,3 +75,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
 }
 
 export const totalTokens = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;
+
+/** Tokens that the product says an agent used whose model calls are in no record; null where there are calls to count, or where it says nothing. */
+export const reportedOnly = ({ own, reported }: { readonly own: Usage; readonly reported: { readonly totalTokens: number | null } | null }): number | null =>
+  own.calls === 0 ? (reported?.totalTokens ?? null) : null;

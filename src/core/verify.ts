@@ -45,6 +45,7 @@ export type ReasonCode =
   | "not-final"
   | "own-behalf"
   | "unrecorded"
+  | "not-itemized"
   | "prices";
 
 /** A difference nothing explains. */
@@ -180,6 +181,10 @@ function explanation({ why, model, amounts, traces, answers }: Explained, isReve
       return reason(`no agent used ${model}: ${words(amounts)} are the product's own${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`);
     case "unrecorded":
       return reason(`${tracesIn(traces)}: ${words(amounts)} on ${model} of which there is no record${isRevealed ? "; counted as internal" : ""}`);
+    case "not-itemized":
+      return reason(
+        `${plural(answers, "answer")} on ${model} ${answers === 1 ? "tells" : "tell"} only what came out: ${words(amounts)} are known from the total alone`,
+      );
     default:
       return why satisfies never;
   }

@@ -58,7 +58,12 @@ const record = {
   endedAt: time,
   lastActivityAt: time,
   durationMs: v.nullable(v.number()),
-  usage: v.object({ own: Usage, internal: v.nullable(Usage), subtree: Usage }),
+  usage: v.object({
+    own: Usage,
+    internal: v.nullable(Usage),
+    subtree: Usage,
+    reported: v.nullable(v.object({ totalTokens: v.nullable(count), toolUses: v.nullable(count), durationMs: v.nullable(v.number()) })),
+  }),
   counts: v.object({ messages: count, toolCalls: count, toolErrors: count, spawned: count, descendants: count, byStatus: statusCounts }),
   result: text,
   records: v.array(v.object({ path: v.string(), bytes: count })),

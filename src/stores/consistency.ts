@@ -11,9 +11,13 @@ export function continues(stored: FileState | null, before: FileState | null): b
 export const isUnfinished = ({ gone, size, offset }: FileState) => !gone && (size === 0 || offset < size);
 
 /** A file that grew since it was introduced is shown as large as it is; one that is gone is shown as gone. */
-export function asItStands(o: Observation, file: Pick<FileState, "size" | "gone">): Observation {
+export function asItStands(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
   if (o.type !== "agent-described" || o.file === undefined) return o;
-  return { ...o, file: { ...o.file, bytes: file.size }, ...(file.gone ? { warning: "its transcript has been deleted; this is what it said" } : {}) };
+  return {
+    ...o,
+    file: { ...o.file, bytes: file.size, readTo: file.offset },
+    ...(file.gone ? { warning: "its transcript has been deleted; this is what it said" } : {}),
+  };
 }
 
 /** The words of a text, as a search sees them: letters and digits, in small letters. */

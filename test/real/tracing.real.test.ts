@@ -1,49 +1,151 @@
 /** The real Claude Code at work while everything it does is traced: what the model served is what arrives, once, and nothing stays open. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { startLangSmith } from "../langsmith-server.ts";
-import { installClaude, openSandbox } from "./claude.ts";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type LangSmithServer, startLangSmith } from "../langsmith-server.ts";
+import { installClaude, openSandbox, type Sandbox } from "./claude.ts";
 import { lastSession } from "./conversations.ts";
-import { startModel } from "./model.ts";
-import { NEWEST, scenarios } from "./scenarios.ts";
+import { type Model, startModel } from "./model.ts";
+import { NEWEST, type Scenario, scenarios } from "./scenarios.ts";
 import { truthOf } from "./truth.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-const ARRIVED = { timeout: 60_000, interval: 100 };
+const ROOT = join(import.meta.dirname, "../..");
+const MAIN = join(ROOT, "src/cli/main.ts");
+const BIN = join(ROOT, "bin/retinue.js");
+const ARRIVED = { timeout: 120_000, interval: 200 };
+const TIMEOUT = { timeout: 600_000 };
+/** So many sessions with hooks alone, and so many with a server; `RETINUE_SESSIONS` changes it. */
+const SESSIONS = Number(process.env.RETINUE_SESSIONS ?? 25);
+const AT_ONCE = 5;
 
 let command: string[] = [];
 beforeAll(async () => {
   command = await installClaude(NEWEST);
+  // What hooks call is the built program.
+  execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { cwd: ROOT });
 }, 600_000);
 
+interface Traced {
+  readonly model: Model;
+  readonly server: LangSmithServer;
+  readonly sandbox: Sandbox;
+  /** What retinue is started with. */
+  readonly env: Record<string, string>;
+}
+
+/** A home of its own, a model and a tracing service. `isHooked`: hooks are installed, and the agent has the variables that switch tracing on. */
+async function open({ scripts, env }: Pick<Scenario, "scripts" | "env">, isHooked: boolean): Promise<Traced> {
+  const [model, server] = [await startModel(scripts), await startLangSmith()];
+  onTestFinished(() => model.close());
+  onTestFinished(() => server.close());
+  const tracing = { TRACE_TO_LANGSMITH: "true", CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url };
+  const sandbox = await openSandbox(command, model.url, { ...env, ...(isHooked ? tracing : {}) });
+  onTestFinished(() => sandbox.dispose());
+  const home = { PATH: process.env.PATH ?? "", HOME: sandbox.home };
+  if (isHooked) execFileSync(process.execPath, [BIN, "hooks", "install", "claude", "--yes"], { env: home, stdio: "ignore" });
+  return { model, server, sandbox, env: { ...home, ...tracing } };
+}
+
+/** A process of retinue's that runs until the test is over; resolves once it is ready. */
+async function started(args: readonly string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await Promise.race([once(child.stderr, "data"), once(child.stdout, "data")]);
+  return child;
+}
+
+/** Everything that the model served is there, once, in its place, and has ended. */
+async function expectAll({ model, server }: Traced, endings: Scenario["endings"] = {}) {
+  const { recorded } = truthOf(model.exchanges, endings);
+  const runs = () => [...server.runs.values()];
+  await expect.poll(() => runs().filter(({ run_type }) => run_type === "llm").length, ARRIVED).toBe(recorded.calls);
+  await expect.poll(() => runs().filter(({ end_time }) => end_time === undefined), ARRIVED).toEqual([]);
+  const usage = runs().flatMap(({ extra }) => (extra?.metadata.usage_metadata as { output_tokens: number } | undefined)?.output_tokens ?? []);
+  expect(usage.reduce((sum, tokens) => sum + tokens, 0)).toBe(recorded.outputTokens);
+  for (const { parent_run_id } of runs()) if (parent_run_id !== undefined) expect(server.runs.has(parent_run_id)).toBe(true);
+  expect([server.repeated, server.contradictions, server.refusals]).toEqual([[], [], []]);
+}
+
+const ofNewest = scenarios.filter(({ versions }) => versions.includes(NEWEST));
+const act = async ({ model, sandbox }: Traced, scenario: Scenario) =>
+  scenario.act ? scenario.act(sandbox, () => lastSession(model.exchanges)) : sandbox.run("Begin. @@main");
+
 describe(`Claude Code ${NEWEST}, traced`, () => {
-  it.each(scenarios.filter(({ versions }) => versions.includes(NEWEST)))("$name", { timeout: 180_000 }, async ({ scripts, endings, env, act }) => {
-    const [model, server] = [await startModel(scripts), await startLangSmith()];
-    onTestFinished(() => model.close());
-    onTestFinished(() => server.close());
-    const sandbox = await openSandbox(command, model.url, env);
-    onTestFinished(() => sandbox.dispose());
-    const home = { PATH: process.env.PATH ?? "", HOME: sandbox.home, RETINUE_HOME: join(sandbox.home, "retinue-data") };
-    const follower = spawn(process.execPath, [MAIN, "export", "langsmith", "--follow"], {
-      env: { ...home, CC_LANGSMITH_API_KEY: "test-key", LANGSMITH_ENDPOINT: server.url },
-      stdio: ["ignore", "ignore", "pipe"],
+  it.each(ofNewest)("by export --follow: $name", TIMEOUT, async (scenario) => {
+    const traced = await open(scenario, false);
+    await started(["export", "langsmith", "--follow"], traced.env);
+    await act(traced, scenario);
+    await expectAll(traced, scenario.endings);
+  });
+
+  it.each(ofNewest)("by hooks alone: $name", TIMEOUT, async (scenario) => {
+    const traced = await open(scenario, true);
+    await act(traced, scenario);
+    await expectAll(traced, scenario.endings);
+  });
+});
+
+const NESTED = scenarios.find(({ name }) => name.startsWith("nested")) as Scenario;
+const BACKGROUND = scenarios.find(({ name }) => name.startsWith("background")) as Scenario;
+
+describe("many sessions on a busy machine", () => {
+  const load = Array.from({ length: 2 }, () => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
+  afterAll(() => load.map((child) => child.kill("SIGKILL")));
+  const batches = Array.from({ length: Math.ceil(SESSIONS / AT_ONCE) }, (_, i) => i + 1);
+  const size = (batch: number) => Math.min(AT_ONCE, SESSIONS - (batch - 1) * AT_ONCE);
+
+  it.each(batches)(`hooks alone, batch %i of ${AT_ONCE}`, TIMEOUT, async (batch) => {
+    const scenario = batch % 3 === 0 ? BACKGROUND : NESTED;
+    await Promise.all(
+      Array.from({ length: size(batch) }, async () => {
+        const traced = await open(scenario, true);
+        await act(traced, scenario);
+        await expectAll(traced);
+      }),
+    );
+  });
+
+  it.each(batches)(`hooks and a server, batch %i of ${AT_ONCE}, all in one home`, TIMEOUT, async (batch) => {
+    const scenario = batch % 3 === 0 ? BACKGROUND : NESTED;
+    const traced = await open(scenario, true);
+    await started(["serve", "--no-open", "--port", "0"], traced.env);
+    await Promise.all(Array.from({ length: size(batch) }, () => traced.sandbox.run("Begin. @@main")));
+    await expectAll(traced);
+  });
+});
+
+describe("whoever is killed", () => {
+  const HANGING: Scenario["scripts"] = { ...NESTED.scripts, main: [...(NESTED.scripts.main ?? []).slice(0, 1), { hang: true }] };
+  const LOST = { main: { status: "shutdown", why: "it was killed" } };
+
+  it.each([false, true])("Claude Code, with a server: %s", TIMEOUT, async (hasServer) => {
+    const traced = await open({ scripts: HANGING }, true);
+    if (hasServer) await started(["serve", "--no-open", "--port", "0"], traced.env);
+    const run = traced.sandbox.start("Begin. @@main");
+    await expect.poll(() => traced.model.exchanges.filter(({ finished }) => finished).length, ARRIVED).toBe(18);
+    // Long enough for its last records to be written.
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    run.signalGroup("SIGKILL");
+    await run.ended;
+    await expectAll(traced, LOST);
+  });
+
+  it("the server, again and again: hooks and the next server go on where it stopped", TIMEOUT, async () => {
+    const traced = await open(NESTED, true);
+    const session = traced.sandbox.run("Begin. @@main");
+    let isOver = false;
+    void session.then(() => {
+      isOver = true;
     });
-    onTestFinished(() => void follower.kill("SIGKILL"));
-    // It says how it is stopped when it has begun.
-    await once(follower.stderr, "data");
-
-    if (act) await act(sandbox, () => lastSession(model.exchanges));
-    else await sandbox.run("Begin. @@main");
-
-    const { recorded } = truthOf(model.exchanges, endings);
-    const runs = () => [...server.runs.values()];
-    await expect.poll(() => runs().filter(({ run_type }) => run_type === "llm").length, ARRIVED).toBe(recorded.calls);
-    await expect.poll(() => runs().filter(({ end_time }) => end_time === undefined), ARRIVED).toEqual([]);
-    const usage = runs().flatMap(({ extra }) => (extra?.metadata.usage_metadata as { output_tokens: number } | undefined)?.output_tokens ?? []);
-    expect(usage.reduce((sum, tokens) => sum + tokens, 0)).toBe(recorded.outputTokens);
-    for (const { parent_run_id } of runs()) if (parent_run_id !== undefined) expect(server.runs.has(parent_run_id)).toBe(true);
-    expect(server.repeated).toEqual([]);
+    while (!isOver) {
+      const server = await started(["serve", "--no-open", "--port", "0"], traced.env);
+      await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 700));
+      server.kill("SIGKILL");
+      await once(server, "exit");
+    }
+    await session;
+    await started(["serve", "--no-open", "--port", "0"], traced.env);
+    await expectAll(traced);
   });
 });

@@ -1,7 +1,7 @@
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Story } from "../../core/story.ts";
 import type { Trace } from "../../exporters/trace/span.ts";
-import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import type { FindPosted, Parcel, Posted } from "../../stores/sqlite/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { OldTraces } from "./formats.ts";
 
@@ -9,6 +9,8 @@ export interface PlanOptions {
   readonly now: number;
   /** Null: as is best for the destination. */
   readonly old: OldTraces | null;
+  /** A turn is sent when all of it has ended, because nobody may be there later to tell the end of what goes on. */
+  readonly wholeTurns: boolean;
 }
 
 /** What a thread comes to at a destination. */
@@ -21,7 +23,8 @@ export interface Plan {
   readonly tooMany: number;
   /** There will be more to send, without a word being written. */
   readonly isOpen: boolean;
-  parcels(wasPut: (key: string) => boolean): readonly Parcel[];
+  /** What is certain and was not sent before. */
+  parcels(find: FindPosted): readonly Parcel[];
 }
 
 /** A service that takes traces over HTTP, as the user's variables name it. */
@@ -37,6 +40,8 @@ export interface Destination {
   /** Null: the user wants none. */
   readonly redaction: RedactionRules | null;
   plan(thread: Story, traces: readonly Trace[], options: PlanOptions): Plan;
+  /** The end of something that was sent when it began and that the thread's records no longer hold; null where nothing is sent before it ends. */
+  ending(thread: Story, posted: Posted, at: number): Parcel | null;
   encode(bodies: readonly Uint8Array[]): { readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array };
   /** The same as a person can read it. */
   shown(bodies: readonly Uint8Array[]): string;

@@ -1,11 +1,11 @@
 import { asList, asObject, asText, asWords, parseJson } from "../../core/json.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Story } from "../../core/story.ts";
-import { multipart, patchOf, postOf, type RunOperation } from "../../exporters/langsmith/multipart.ts";
-import { outerRun } from "../../exporters/langsmith/names.ts";
-import { type LangSmithOptions, type Run, runsOf } from "../../exporters/langsmith/runs.ts";
-import type { Trace } from "../../exporters/trace/span.ts";
-import type { Parcel } from "../../stores/sqlite/outbox.ts";
+import { abandonedRun, multipart, patchOf, postOf, type RunOperation } from "../../exporters/langsmith/multipart.ts";
+import { placeIn } from "../../exporters/langsmith/names.ts";
+import { type LangSmithOptions, type PlacedRun, placedRuns } from "../../exporters/langsmith/runs.ts";
+import { isComplete, type Trace } from "../../exporters/trace/span.ts";
+import type { FindPosted, Parcel } from "../../stores/sqlite/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { productVersion } from "../version.ts";
@@ -63,6 +63,10 @@ function destination({ url, key, project }: Place, { tenant, rules, ...base }: C
     limit: LIMIT,
     redaction: rules,
     plan: (story, traces, how) => planOf(traces, options(story), ageLimit(endpoint, how.old), how),
+    ending: (story, { key, place }, at) => {
+      const run = placeIn(dottedOrderIn(place));
+      return run === null ? null : parcelOf(abandonedRun(run, options(story).project, at), { key, place, isEnd: true, what: "patch" });
+    },
     encode: (bodies) => {
       const { contentType, body } = multipart(bodies.map((one) => JSON.parse(Buffer.from(one).toString()) as RunOperation));
       return { headers: { "content-type": contentType }, body };
@@ -76,36 +80,49 @@ function destination({ url, key, project }: Place, { tenant, rules, ...base }: C
 const ageLimit = (endpoint: string, old: OldTraces | null) =>
   old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname)) ? null : CLOUD_AGE_MS;
 
-function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old }: PlanOptions): Plan {
+function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old, wholeTurns }: PlanOptions): Plan {
   const isTooOld = ({ root }: Trace) => maxAge !== null && now - root.start > maxAge;
   const shift = (trace: Trace) => (isTooOld(trace) && old === "shift" ? now - (trace.root.end ?? now) : 0);
   const wanted = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
-  const runs = wanted.map((trace) => runsOf(trace, { ...options, shiftMs: shift(trace) }));
   return {
     traces: wanted.length,
-    items: runs.reduce((sum, list) => sum + Math.min(list.length, MAX_RUNS), 0),
+    items: wanted.reduce((sum, { spans }) => sum + Math.min(spans.length, MAX_RUNS), 0),
     tooOld: traces.length - wanted.length,
-    tooMany: runs.reduce((sum, list) => sum + Math.max(0, list.length - MAX_RUNS), 0),
-    isOpen: wanted.some(({ root }) => root.end === null),
-    parcels: (wasPut) => runs.flatMap((list) => list.slice(0, MAX_RUNS).flatMap((run) => parcelOf(run, wasPut) ?? [])),
+    tooMany: wanted.reduce((sum, { spans }) => sum + Math.max(0, spans.length - MAX_RUNS), 0),
+    isOpen: !wanted.every(isComplete),
+    parcels: (find) => wanted.flatMap((trace) => parcelsOf(trace, { ...options, shiftMs: shift(trace) }, find, wholeTurns)),
   };
 }
 
-/** What goes on is told when it begins if others stand below it; everything else when it is done. */
-function parcelOf(run: Run, wasPut: (key: string) => boolean): Parcel | null {
-  const [open, closed] = [`${run.id}:open`, `${run.id}:closed`];
-  const isDone = run.end_time !== undefined;
-  if (wasPut(isDone ? closed : open) || wasPut(closed)) return null;
-  const holdsOthers = run.run_type === "chain" || run.tags.includes("agent-tool");
-  if (!isDone && !holdsOthers) return null;
-  const operation = isDone && wasPut(open) ? patchOf(run) : postOf(run);
-  return {
-    key: isDone ? closed : open,
-    batch: run.trace_id,
-    what: `${operation.is} ${run.run_type} ${run.name}`,
-    body: Buffer.from(JSON.stringify(operation)),
-  };
+/** A run is posted once its place is certain and the run above it is posted: one that holds others when it begins, every other when it has ended. */
+function parcelsOf(trace: Trace, options: LangSmithOptions, find: FindPosted, wholeTurns: boolean): Parcel[] {
+  if (wholeTurns && !isComplete(trace) && find(trace.root.key) === undefined) return [];
+  const known = new Set<string>();
+  const dottedOrder = (key: string) => dottedOrderIn(find(key)?.place ?? "");
+  return placedRuns(trace, options, dottedOrder)
+    .slice(0, MAX_RUNS)
+    .flatMap((placed) => {
+      const { span, run, holdsOthers } = placed;
+      const before = find(span.key);
+      const isEnd = span.end !== null;
+      const mayBegin = span.isCertain && (span.parent === null || known.has(span.parent.key)) && (isEnd || (holdsOthers && !wholeTurns));
+      if (before !== undefined || mayBegin) known.add(span.key);
+      if (before === undefined ? !mayBegin : !before.isOpen || !isEnd) return [];
+      const operation = before === undefined ? postOf(run) : patchOf(run);
+      return [parcelOf(operation, { key: span.key, place: placeText(placed), isEnd, what: `${operation.is} ${run.run_type} ${run.name}` })];
+    });
 }
+
+const parcelOf = (operation: RunOperation, of: Pick<Parcel, "key" | "place" | "isEnd" | "what">): Parcel => ({
+  ...of,
+  batch: operation.traceId,
+  body: Buffer.from(JSON.stringify(operation)),
+});
+
+/** What must never change of a run that others stand below, or may. The rest is posted whole, and nothing follows it. */
+const placeText = ({ span: { kind }, run, place }: PlacedRun) =>
+  kind === "turn" || kind === "agent" || kind === "tool" ? `${run.run_type} ${place.dottedOrder}` : "";
+const dottedOrderIn = (place: string) => place.slice(place.indexOf(" ") + 1);
 
 /** An array of objects or of `[project, …]`, or an object of URLs and keys, as LangSmith's own packages take them. */
 function replicas(text: string | undefined, own: Place): Place[] {
@@ -131,7 +148,7 @@ function metadataOf(text: string | undefined) {
 
 function outerOf(text: string | undefined) {
   if (text === undefined || text === "") return null;
-  const run = outerRun(text);
+  const run = placeIn(text);
   if (run === null)
     throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is no dotted order", ["write the dotted_order of a run of yours, or leave it unset"]);
   return run;

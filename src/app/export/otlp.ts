@@ -3,7 +3,7 @@ import type { RedactionRules } from "../../core/redaction.ts";
 import { partialSuccess, protobuf } from "../../exporters/otlp/protobuf.ts";
 import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../exporters/otlp/shape.ts";
 import { otlpSpans } from "../../exporters/otlp/spans.ts";
-import type { Trace } from "../../exporters/trace/span.ts";
+import { isComplete, type Trace } from "../../exporters/trace/span.ts";
 import type { Parcel } from "../../stores/sqlite/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
@@ -43,7 +43,9 @@ export function otlpDestination(env: Env, redaction: RedactionRules): Destinatio
     timeoutMs: Number(given("TIMEOUT")) || TIMEOUT_MS,
     limit: LIMIT,
     redaction,
-    plan: (_, traces) => planOf(traces),
+    plan: (_, traces, { wholeTurns }) => planOf(traces, wholeTurns),
+    // A span is sent when it has ended.
+    ending: () => null,
     encode: (bodies) => {
       const body = form === "http/json" ? Buffer.from(json(bodies)) : protobuf(requestOf(bodies));
       const headers = { "content-type": form === "http/json" ? "application/json" : "application/x-protobuf" };
@@ -54,20 +56,27 @@ export function otlpDestination(env: Env, redaction: RedactionRules): Destinatio
   };
 }
 
-function planOf(traces: readonly Trace[]): Plan {
-  const spans = otlpSpans(traces);
+function planOf(traces: readonly Trace[], wholeTurns: boolean): Plan {
+  const spans = otlpSpans(traces, wholeTurns ? isComplete : () => true);
   return {
     traces: new Set(spans.map(({ traceId }) => traceId)).size,
     items: spans.length,
     tooOld: 0,
     tooMany: 0,
-    isOpen: traces.some(({ root }) => root.end === null),
-    parcels: (wasPut) => spans.filter((span) => !wasPut(keyOf(span))).map(parcelOf),
+    isOpen: !traces.every(isComplete),
+    parcels: (find) => spans.filter(({ spanId }) => find(spanId) === undefined).map(parcelOf),
   };
 }
 
-const keyOf = ({ traceId, spanId }: OtlpSpan) => `${traceId}${spanId}:closed`;
-const parcelOf = (span: OtlpSpan): Parcel => ({ key: keyOf(span), batch: span.traceId, what: `span ${span.name}`, body: Buffer.from(JSON.stringify(span)) });
+/** Keyed by the span alone: found in another trace later, it is still the same span. */
+const parcelOf = (span: OtlpSpan): Parcel => ({
+  key: span.spanId,
+  place: span.traceId,
+  isEnd: true,
+  batch: span.traceId,
+  what: `span ${span.name}`,
+  body: Buffer.from(JSON.stringify(span)),
+});
 
 /** Those who accept a request may still leave spans out, and say so; such must not be sent again. */
 function turnedDown(answer: Uint8Array): string | null {

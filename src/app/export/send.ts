@@ -58,7 +58,7 @@ export async function exportThreads(destination: Destination, threads: readonly 
     const forest = library.forestOf([key]);
     const root = rootOf(forest, key);
     const story = await storyFor(destination, library, forest, root, log);
-    const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) });
+    const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) }, log);
     let result = put();
     if (result.put === null) {
       // There is room again once something has arrived.
@@ -100,7 +100,7 @@ export async function previewThreads(
     const forest = options.library.forestOf([key]);
     const story = await storyFor(destination, options.library, forest, rootOf(forest, key), options.log);
     const plan = planFor(destination, story, { old: options.old, ...(below === undefined ? {} : { below }) });
-    for (const { body } of plan.parcels(() => false)) bodies.push(body);
+    for (const { body } of plan.parcels(() => undefined)) bodies.push(body);
     tooOld += plan.tooOld;
   }
   return { text: bodies.length === 0 ? "" : destination.shown(bodies), tooOld };

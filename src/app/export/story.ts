@@ -2,14 +2,21 @@ import type { AgentTree } from "../../core/agent.ts";
 import type { ModelCall } from "../../core/gather.ts";
 import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
+import { UNANSWERED_RULE } from "../../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import type { Step, Story, StoryCall } from "../../core/story.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
 import type { Library } from "../library.ts";
 
+/** Whether nothing more is expected of an agent; see `Endings`. */
+export type IsOver = (agent: LinkedAgent) => boolean;
+
+/** As it stands now: for files, which can be written again. */
+const asItStands: IsOver = ({ verdict: { status } }) => status !== "running" && status !== "pendingInit";
+
 /** Everything an agent and those below it did, as exporters want it. */
-export async function readStory(library: Library, forest: Forest, root: AgentKey): Promise<Story> {
+export async function readStory(library: Library, forest: Forest, root: AgentKey, isOver: IsOver = asItStands): Promise<Story> {
   const keys = subtreeOf(forest, root);
   const placed = await new EventReader(library).nextPlaced(forest, keys);
   const steps = Map.groupBy(placed, ({ event }) => event.uri);
@@ -27,12 +34,18 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
       calls: callsOf(agent, own, library.price),
       // Both lists are made from the same children, in the same order.
       children: agent.children.map((child, i) => tell(tree.children[i] as AgentTree, child)),
+      isOver: isOver(agent),
+      isPlaced: isPlaced(agent),
     };
   };
   return tell(treeOf(forest, root, library.price), root);
 }
 
 const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === partsOf(key).provider);
+
+/** An agent that only a call speaks of has no id yet, and the call may turn out to have been refused. */
+const isPlaced = ({ evidence: [decided], spawnCall }: LinkedAgent) =>
+  decided !== undefined && decided.confidence === 1 && decided.rule !== UNANSWERED_RULE && spawnCall !== undefined && spawnCall.live !== true;
 
 function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): string | null {
   if (parent === null || spawnCall?.makes !== "one") return null;
@@ -53,13 +66,18 @@ function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<Recor
 /** What the rows of a response are keyed by, where they do not name it themselves. */
 const callNames = ({ calls }: LinkedAgent) => new Map(calls.flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
-function stepOf({ event, from, draft }: PlacedEvent, reports: ReadonlyMap<RecordKey, readonly string[]>, names: ReadonlyMap<RecordKey, RecordKey>): Step {
+function stepOf(
+  { event, from, draft, isRecorded }: PlacedEvent,
+  reports: ReadonlyMap<RecordKey, readonly string[]>,
+  names: ReadonlyMap<RecordKey, RecordKey>,
+): Step {
   const record = draft?.keys[0];
   return {
     event,
     key: record === undefined ? event.id : `${record}#${from?.draft ?? 0}`,
     call: draft?.response == null ? null : (names.get(draft.response) ?? draft.response),
     reports: (record === undefined ? undefined : reports.get(record)) ?? [],
+    isProvisional: isRecorded,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { AgentKey } from "../../core/ids.ts";
-import { agentOf, type Forest, subtreeOf } from "../../core/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Outbox } from "../../stores/sqlite/outbox.ts";
 import type { Env } from "../home.ts";
@@ -7,6 +7,7 @@ import { keep, type Library } from "../library.ts";
 import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
+import { Endings } from "./endings.ts";
 import type { OldTraces } from "./formats.ts";
 import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
 import { exportLog, type Log } from "./log.ts";
@@ -31,8 +32,11 @@ export function tracedDestinations(env: Env, redaction: RedactionRules): Destina
 export interface Watched {
   readonly library: Library;
   readonly outbox: Outbox;
+  readonly endings: Endings;
   readonly log: Log;
   readonly old: OldTraces | null;
+  /** Turns are sent as a whole when they have ended; otherwise what has ended is sent while the rest goes on. */
+  readonly wholeTurns?: boolean;
   /** Told what the user should know. */
   readonly tell?: (words: string) => void;
   /** How threads stood when they were last looked at, for those who look again and again. */
@@ -59,20 +63,32 @@ function recentThreads(library: Library, since: number, told: ReadonlySet<AgentK
   return told.size > MANY_THREADS ? recent : [...recent, ...told];
 }
 
+/** What a look at the threads of a destination came to. */
+export interface Looked {
+  /** False: the outbox was full before everything was put in. */
+  readonly hadRoom: boolean;
+  /** An agent ended and its records may not be complete yet: another look is needed, though nothing may be written any more. */
+  readonly isSettling: boolean;
+  /** Threads with something left to send, in which an agent works in a process that is alive. */
+  readonly running: readonly AgentKey[];
+}
+
 /**
  * Puts into the outbox what happened in the threads that changed; in all of them, where `isEverywhere`, since the last look.
- * False where there was no room for all of it.
+ * `lookedAt`: when the library began to read what it knows.
  */
 export async function lookAfter(
-  { library, outbox, log, old, thread, below, since: from, tell = log, seen: known }: Watched,
+  { library, outbox, endings, log, old, wholeTurns = false, thread, below, since: from, tell = log, seen: known }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey>,
   isEverywhere: boolean,
-): Promise<boolean> {
+  lookedAt: number,
+): Promise<Looked> {
+  const running: AgentKey[] = [];
+  let isSettling = false;
   const state = stateOf(outbox, destination);
-  if (state === undefined) return true;
-  const began = Date.now();
-  const oldest = from ?? state.since ?? began;
+  if (state === undefined) return { hadRoom: true, isSettling, running };
+  const oldest = from ?? state.since ?? lookedAt;
   const since = Math.max(oldest, state.lookedTo - SLACK_MS);
   const recent = isEverywhere ? recentThreads(library, since, changed) : changed;
   const keys = thread === undefined ? [...recent, ...(outbox.unfinished(destination.name) as AgentKey[])] : [thread];
@@ -80,6 +96,8 @@ export async function lookAfter(
   for (const key of keys) {
     const forest = library.forestOf([key]);
     const root = rootOf(forest, key);
+    // A thread that was found to belong to another one is looked after there.
+    if (key !== root) outbox.moved(destination.name, key, root);
     if (seen.has(root)) continue;
     seen.add(root);
     if (!forest.agents.has(root)) {
@@ -87,23 +105,35 @@ export async function lookAfter(
       outbox.setUnfinished(destination.name, root, false);
       continue;
     }
+    const look = endings.look(forest, root, lookedAt);
+    isSettling ||= look.isSettling;
     const standing = standingOf(forest, root);
-    if (known?.get(`${destination.name} ${root}`) === standing) continue;
-    const story = await storyFor(destination, library, forest, root, log);
-    const { put, plan } = putInto(outbox, destination, { key: root, story }, { old, since: oldest, ...(below === undefined ? {} : { below }) });
+    if (!look.isSettling && known?.get(`${destination.name} ${root}`) === standing) {
+      if (look.isRunning) running.push(root);
+      continue;
+    }
+    const story = await storyFor(destination, library, forest, root, log, look.isOver);
+    const options = { old, since: oldest, heardAt: heardAt(agentOf(forest, root)), wholeTurns, ...(below === undefined ? {} : { below }) };
+    const { put, plan } = putInto(outbox, destination, { key: root, story }, options, log);
     if (put === null) {
       log(`${destination.name}: the outbox is full; the rest follows when there is room`);
-      return false;
+      return { hadRoom: false, isSettling, running };
     }
     if (put > 0) log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}`);
     if (plan.tooOld > 0) tell(`${story.record.uri}: ${plan.tooOld} turns began too long ago for ${destination.name}, and are not sent`);
-    known?.set(`${destination.name} ${root}`, standing);
+    if (look.isRunning && plan.isOpen) running.push(root);
+    if (look.isSettling) known?.delete(`${destination.name} ${root}`);
+    else known?.set(`${destination.name} ${root}`, standing);
+    if (!plan.isOpen) endings.forget(root);
     // Others must not take over only because there is much to read.
     hold(outbox, destination);
   }
-  if (isEverywhere) outbox.lookedTo(destination.name, began);
-  return true;
+  if (isEverywhere) outbox.lookedTo(destination.name, lookedAt);
+  return { hadRoom: true, isSettling, running };
 }
+
+/** When anything was last said of a thread, by its own records or by a hook. */
+const heardAt = ({ statements, lastAt }: LinkedAgent) => statements.reduce((latest, { at }) => Math.max(latest, at ?? 0), lastAt ?? 0);
 
 /** Changes whenever there may be something to send. */
 function standingOf(forest: Forest, root: AgentKey): string {
@@ -122,7 +152,9 @@ export async function openTracer(env: Env, settings: SettingsFile, library: Libr
     const destinations = tracedDestinations(env, redactionOf(settings));
     const kept = await keep(env);
     for (const destination of destinations) openDestination(kept.outbox, destination);
-    return new Tracer({ library, outbox: kept.outbox, log: exportLog(env, false), old: null }, destinations, talk, () => kept.close());
+    return new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null }, destinations, talk, () =>
+      kept.close(),
+    );
   } catch (error) {
     talk(`nothing is traced: ${(error as Error).message}`);
     return null;
@@ -193,7 +225,9 @@ export class Tracer {
     for (const destination of this.#destinations) {
       // Somebody else is at it at this moment; what we know of may be news to them.
       const isOurs = hold(outbox, destination);
-      const isAll = isOurs && (!isAsked || (await lookAfter(this.#watched, destination, changed, isEverywhere)));
+      const looked = isOurs && isAsked ? await lookAfter(this.#watched, destination, changed, isEverywhere, began) : null;
+      if (looked?.isSettling) this.#isAsked = true;
+      const isAll = isOurs && (looked?.hadRoom ?? true);
       if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
       // Between two rounds others may have it: a command that sends something by itself.
       const isAskedAgain = isOurs && !release(outbox, destination, began);

@@ -1,3 +1,4 @@
+import { Endings } from "../../app/export/endings.ts";
 import type { SentFormat } from "../../app/export/formats.ts";
 import { exportLog, exportLogPath } from "../../app/export/log.ts";
 import { destinationsFor, type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
@@ -34,7 +35,11 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
     const kept = await keep(env);
     try {
       if (options.follow === true)
-        return await follow(context, library, new Tracer({ library, outbox: kept.outbox, log, old, ...followed(threads) }, destinations, terminal.talk));
+        return await follow(
+          context,
+          library,
+          new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.talk),
+        );
       const results: Exported[] = [];
       const onProgress = terminal.progressOf === null ? {} : { onProgress: terminal.progressOf("sending", "threads") };
       for (const destination of destinations)

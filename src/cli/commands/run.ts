@@ -1,7 +1,13 @@
+import { Failure } from "../../app/failure.ts";
+import { spawnedLine } from "../../core/spawned.ts";
 import type { Context } from "../context.ts";
+
+/** `events`: retinue/event@1. `spawned`: a line for each agent that begins, in the shape of `SubAgentSpawned`. */
+export const EVENT_FORMATS = ["events", "spawned"] as const;
 
 export interface RunOptions {
   readonly events?: boolean;
+  readonly format?: (typeof EVENT_FORMATS)[number];
 }
 
 /** Runs an agent's command as if we were not there, and records what it says; with --events what it did is printed instead. */
@@ -9,6 +15,8 @@ export async function run(context: Context, command: readonly string[], options:
   const { env, terminal } = context;
   const { endAs, forwardSignals, launchOf, speaking, start } = await import("../../app/run.ts");
   const isTold = options.events === true || context.json;
+  if (options.format !== undefined && !isTold)
+    throw new Failure("usage", "--format tells how events are printed, and goes with --events", ["write retinue run --events --format spawned -- <command>"]);
   const launch = isTold ? speaking(launchOf(command)) : launchOf(command);
   // Opened first: what is already known is not to be told, and a broken index is to be told of before anything runs.
   const library = isTold ? await openLibrary(context) : null;
@@ -25,7 +33,10 @@ export async function run(context: Context, command: readonly string[], options:
     if (library !== null) {
       process.stdout.on("error", () => {});
       const { runEvents } = await import("../../app/run-events.ts");
-      for await (const event of runEvents(library, running)) terminal.out(JSON.stringify(event));
+      for await (const event of runEvents(library, running)) {
+        const line = options.format === "spawned" ? spawnedLine(event) : event;
+        if (line !== null) terminal.out(JSON.stringify(line));
+      }
     }
     const end = await running.ended;
     library?.close();

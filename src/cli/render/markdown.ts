@@ -2,7 +2,7 @@ import type { explain } from "../../app/why.ts";
 import type { AgentTree } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
 import { count, duration, money } from "../../core/format.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { reportedOnly, totalTokens } from "../../core/usage.ts";
 import { oneLine, printable } from "./printable.ts";
 import { clip } from "./table.ts";
 
@@ -48,6 +48,7 @@ const SHOWN_RECORDS = 5;
 
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
+  const reported = reportedOnly(tree.usage);
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
   const used = (u: typeof own) =>
     `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
@@ -63,6 +64,7 @@ function summary(tree: AgentTree): string[] {
     ...line("Began", tree.startedAt),
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
+    ...line("Reported by the product, in no sum", reported === null ? null : `${count(reported)} tokens`),
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
     ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
     ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),

@@ -1,7 +1,7 @@
 import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
 import { displayName } from "../../core/display-name.ts";
-import { count, duration, money, plural, STATUS_MARKS } from "../../core/format.ts";
-import { addUsage, NO_USAGE, totalTokens, type Usage } from "../../core/usage.ts";
+import { count, duration, money, plural, STATUS_MARKS, UNKNOWN } from "../../core/format.ts";
+import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
 import { type Cell, type Column, clip, table } from "./table.ts";
@@ -90,13 +90,14 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
   }
   const { agent, branch } = row;
   const own = agent.usage.own;
+  const reported = reportedOnly(agent.usage);
   return [
     { text: branch + labelOf(agent) },
     { text: ids.get(agent.uri) ?? "", paint: colors.dim },
     { text: agent.type ?? "", paint: colors.dim },
     statusCell(agent.status, colors),
     { text: modelName(agent), paint: colors.dim },
-    ...usageCells(own),
+    ...(reported === null ? usageCells(own) : [{ text: UNKNOWN }, { text: `${count(reported)}*` }, { text: UNKNOWN }]),
     { text: duration(agent.durationMs) },
     ...(agent.counts.descendants > 0 || agent.usage.internal !== null ? usageCells(agent.usage.subtree) : []),
   ];
@@ -166,7 +167,9 @@ function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colo
     const name = labelOf(agent);
     const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
     const status = words === null ? [] : [{ name, mark: STATUS_MARKS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
-    return [...status, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
+    const reported =
+      reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", words: "tokens as the product reported them, in no sum", paint: colors.dim }];
+    return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
   });
   const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.words}`).values()];
   if (same.length > 0) yield "";

@@ -46,7 +46,7 @@ function agent(name: string, status: Status, children: AgentTree[] = [], more: P
     endedAt: null,
     lastActivityAt: null,
     durationMs: 5_000,
-    usage: { own, internal: null, subtree: own },
+    usage: { own, internal: null, reported: null, subtree: own },
     counts: { messages: 0, toolCalls: 0, toolErrors: 0, spawned: children.length, descendants: below.length, byStatus },
     result: null,
     records: [],

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { RunPlace } from "./names.ts";
 import type { Run } from "./runs.ts";
 
 /** What is sent for a run: all of it, all of it that is known while it goes on, or its end. */
@@ -25,6 +26,13 @@ export function patchOf(run: Run): RunOperation {
   const { inputs: _, outputs, events, error, extra, id, trace_id, parent_run_id, dotted_order, end_time, session_name, tags } = run;
   const body = { id, trace_id, ...(parent_run_id === undefined ? {} : { parent_run_id }), dotted_order, end_time, session_name, tags };
   return { is: "patch", id, traceId: trace_id, parts: known({ "": body, ".outputs": outputs, ".events": events, ".error": error, ".extra": extra }) };
+}
+
+/** The end of a run that was posted when it began and that no record speaks of any more. */
+export function abandonedRun({ id, traceId, parentId, dottedOrder, startTime }: RunPlace, project: string, at: number): RunOperation {
+  const end_time = new Date(Math.max(at, Date.parse(startTime))).toISOString();
+  const body = { id, trace_id: traceId, ...(parentId === null ? {} : { parent_run_id: parentId }), dotted_order: dottedOrder, end_time, session_name: project };
+  return { is: "patch", id, traceId, parts: { "": body, ".error": "interrupted: its records are gone" } };
 }
 
 const known = (parts: Readonly<Record<string, unknown>>) => Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Span } from "../trace/span.ts";
-import { outerRun, Places, uuid7 } from "./names.ts";
+import { Places, placeIn, uuid7 } from "./names.ts";
 
 const START = Date.parse("2025-12-16T17:44:04.397Z");
 const span = (key: string, parent: Span | null, start: number, kind: Span["kind"] = "turn") => ({ key, kind, parent, start, born: start }) as Span;
-const places = (outer: ReturnType<typeof outerRun> = null, shift = 0) => new Places("p", outer, shift);
+const places = (outer: ReturnType<typeof placeIn> = null, shift = 0) => new Places("p", outer, shift);
 
 describe("ids", () => {
   it("hold the time, are of version 7, and are the same for the same name", () => {
@@ -17,7 +17,7 @@ describe("ids", () => {
   });
 
   it("differ between projects", () => {
-    expect(new Places("q", null, 0).idOf(span("a", null, START))).not.toBe(places().idOf(span("a", null, START)));
+    expect(new Places("q", null, 0).of(span("a", null, START)).id).not.toBe(places().of(span("a", null, START)).id);
   });
 });
 
@@ -56,11 +56,11 @@ describe("dotted orders", () => {
 
   it("go on from a run of somebody else's", () => {
     const id = "019b2869-b1cd-7000-8000-000000000001";
-    const outer = outerRun(`20251216T174500000007Z${id}`);
+    const outer = placeIn(`20251216T174500000007Z${id}`);
     const place = places(outer).of(span("root", null, START));
     expect(place).toMatchObject({ traceId: id, parentId: id, startTime: "2025-12-16T17:45:00.000007Z" });
     expect(place.dottedOrder).toBe(`20251216T174500000007Z${id}.20251216T174500000007Z${place.id}`);
-    for (const wrong of ["", "x", `2025Z${id}`, `20251216T174500000007Z${id}.`]) expect(outerRun(wrong)).toBe(null);
+    for (const wrong of ["", "x", `2025Z${id}`, `20251216T174500000007Z${id}.`]) expect(placeIn(wrong)).toBe(null);
   });
 
   it("are moved as a whole, under the same ids", () => {

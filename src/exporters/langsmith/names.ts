@@ -19,32 +19,23 @@ export interface RunPlace {
   readonly dottedOrder: string;
   /** ISO, as it stands in the dotted order. */
   readonly startTime: string;
-}
-
-interface Known extends RunPlace {
-  readonly ms: number;
-  readonly micro: number;
-}
-
-/** A run of somebody else's that all of ours stand below. */
-export interface OuterRun {
-  readonly dottedOrder: string;
-  readonly traceId: string;
-  readonly id: string;
   readonly ms: number;
   readonly micro: number;
 }
 
 const SEGMENT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})(\d{3})Z([0-9a-f-]{36})$/i;
 
-/** Null for what is no dotted order. */
-export function outerRun(dottedOrder: string): OuterRun | null {
+/** The place that a dotted order says, which is all of it; null for what is none. */
+export function placeIn(dottedOrder: string): RunPlace | null {
   const segments = dottedOrder.split(".").map((segment) => SEGMENT.exec(segment));
-  const [first, last] = [segments[0], segments.at(-1)];
+  const [first, above, last] = [segments[0], segments.at(-2), segments.at(-1)];
   if (first == null || last == null || segments.includes(null)) return null;
   const [, year, month, day, hour, minute, second, milli, micro, id] = last;
-  const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milli}Z`);
-  return Number.isNaN(ms) ? null : { dottedOrder, traceId: first[9] as string, id: id as string, ms, micro: Number(micro) };
+  const to = `${year}-${month}-${day}T${hour}:${minute}:${second}.${milli}`;
+  const ms = Date.parse(`${to}Z`);
+  if (Number.isNaN(ms)) return null;
+  const ids = { id: id as string, traceId: first[9] as string, parentId: above?.[9] ?? null };
+  return { ...ids, dottedOrder, startTime: `${to}${micro}Z`, ms, micro: Number(micro) };
 }
 
 /** What stands first in the same millisecond. */
@@ -52,46 +43,43 @@ const RANK: Readonly<Record<Span["kind"], number>> = { turn: 0, agent: 0, prompt
 const PER_RANK = 100;
 const LAST_MICRO = 999;
 
-/** Gives every run of a trace its place. Parents come before children. */
+/** The dotted order under which a run was posted before, by the key of its span. */
+export type FindPlace = (key: string) => string | undefined;
+
+/** Gives every run of a trace its place: the one it was posted in, else the one that follows from its span. Parents come before children. */
 export class Places {
   readonly #project: string;
-  readonly #outer: OuterRun | null;
+  readonly #outer: RunPlace | null;
   readonly #shiftMs: number;
-  readonly #known = new Map<Span, Known>();
+  readonly #find: FindPlace;
+  readonly #known = new Map<Span, RunPlace>();
   readonly #alike = new Map<string, number>();
 
-  constructor(project: string, outer: OuterRun | null, shiftMs: number) {
+  constructor(project: string, outer: RunPlace | null, shiftMs: number, find: FindPlace = () => undefined) {
     this.#project = project;
     this.#outer = outer;
     this.#shiftMs = shiftMs;
-  }
-
-  /** The project is part of the name: the same run may be sent to two projects of one account. */
-  idOf(span: Pick<Span, "born" | "key">): string {
-    return uuid7(span.born, `${this.#project}\n${span.key}`);
+    this.#find = find;
   }
 
   of(span: Span): RunPlace {
     const known = this.#known.get(span);
     if (known !== undefined) return known;
-    const above = span.parent === null ? this.#outer : (this.of(span.parent) as Known);
-    const aboveMs = span.parent === null ? (above?.ms ?? Number.NEGATIVE_INFINITY) : (above as Known).ms;
-    const ms = Math.max(span.start + this.#shiftMs, aboveMs);
-    const id = this.idOf(span);
-    const micro = Math.min(LAST_MICRO, (above !== null && ms === aboveMs ? above.micro : 0) + this.#place(span, ms));
-    const startTime = `${new Date(ms).toISOString().slice(0, -1)}${String(micro).padStart(3, "0")}Z`;
-    const segment = `${startTime.replace(/[-:.]/g, "")}${id}`;
-    const place: Known = {
-      id,
-      traceId: above?.traceId ?? id,
-      parentId: above?.id ?? null,
-      dottedOrder: above === null ? segment : `${above.dottedOrder}.${segment}`,
-      startTime,
-      ms,
-      micro,
-    };
+    const place = placeIn(this.#find(span.key) ?? "") ?? this.#derived(span);
     this.#known.set(span, place);
     return place;
+  }
+
+  #derived(span: Span): RunPlace {
+    const above = span.parent === null ? this.#outer : this.of(span.parent);
+    const ms = Math.max(span.start + this.#shiftMs, above?.ms ?? Number.NEGATIVE_INFINITY);
+    // The project is part of the name: the same run may be sent to two projects of one account.
+    const id = uuid7(span.born, `${this.#project}\n${span.key}`);
+    const micro = Math.min(LAST_MICRO, (ms === above?.ms ? above.micro : 0) + this.#place(span, ms));
+    const startTime = `${new Date(ms).toISOString().slice(0, -1)}${String(micro).padStart(3, "0")}Z`;
+    const segment = `${startTime.replace(/[-:.]/g, "")}${id}`;
+    const dottedOrder = above === null ? segment : `${above.dottedOrder}.${segment}`;
+    return { id, traceId: above?.traceId ?? id, parentId: above?.id ?? null, dottedOrder, startTime, ms, micro };
   }
 
   /** Does not change when others turn up later. */

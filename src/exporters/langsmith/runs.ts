@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
 import type { Message, Span, Trace } from "../trace/span.ts";
-import { type OuterRun, Places, type RunPlace } from "./names.ts";
+import { type FindPlace, Places, type RunPlace } from "./names.ts";
 
 export interface LangSmithOptions {
   readonly project: string;
@@ -12,7 +12,7 @@ export interface LangSmithOptions {
   /** What the user wants on every run. */
   readonly metadata: JsonObject;
   /** A run of the user's that all turns stand below. */
-  readonly outer: OuterRun | null;
+  readonly outer: RunPlace | null;
   /** Added to all times, for servers that refuse old ones; the true times are in the metadata then. */
   readonly shiftMs: number;
 }
@@ -40,12 +40,27 @@ export interface Run {
 const MAX_TEXT = 500_000;
 const MAX_ERROR = 10_000;
 
+/** A run with where it stands, and what it is made from. */
+export interface PlacedRun {
+  readonly span: Span;
+  readonly place: RunPlace;
+  readonly run: Run;
+  /** Other runs may stand below it. */
+  readonly holdsOthers: boolean;
+}
+
 /** The runs of one turn, parents first. */
-export function runsOf({ spans }: Trace, options: LangSmithOptions): Run[] {
-  const places = new Places(options.project, options.outer, options.shiftMs);
-  const turn = spans[0] === undefined ? "" : places.idOf(spans[0]);
+export const runsOf = (trace: Trace, options: LangSmithOptions): Run[] => placedRuns(trace, options).map(({ run }) => run);
+
+/** The same; runs that were posted before stand where `find` says. */
+export function placedRuns({ root, spans }: Trace, options: LangSmithOptions, find?: FindPlace): PlacedRun[] {
+  const places = new Places(options.project, options.outer, options.shiftMs, find);
+  const turn = places.of(root).id;
   const spawning = new Set(spans.flatMap(({ kind, parent }) => (kind === "agent" && parent?.kind === "tool" ? [parent] : [])));
-  return spans.map((span) => runOf(span, places.of(span), options, { turn, isSpawning: spawning.has(span) }));
+  return spans.map((span) => {
+    const [place, isSpawning] = [places.of(span), spawning.has(span)];
+    return { span, place, run: runOf(span, place, options, { turn, isSpawning }), holdsOthers: isSpawning || span.kind === "turn" || span.kind === "agent" };
+  });
 }
 
 interface Around {

@@ -14,16 +14,16 @@ const traceIdOf = (root: Span) => digest(root.key).slice(0, 32);
 export const spanIdOf = (span: Span) => digest(`span ${span.key}`).slice(0, 16);
 
 /**
- * The spans of a thread's turns that have ended; what goes on is sent when it ends, because a span that was sent cannot be changed.
+ * The spans that have ended and whose place is certain, of the turns that are `wanted`: a span that was sent cannot be changed.
  * Each carries the words of three conventions: GenAI's, OpenInference's and a few of Langfuse's.
  */
-export function otlpSpans(traces: readonly Trace[]): OtlpSpan[] {
+export function otlpSpans(traces: readonly Trace[], wanted: (trace: Trace) => boolean = () => true): OtlpSpan[] {
   const agents = new Map(
     traces.flatMap(({ root, spans }) => spans.flatMap((span) => (span.kind === "agent" ? [[span.story.record.uri, { root, span }] as const] : []))),
   );
-  return traces.flatMap(({ root, spans }) =>
+  return traces.filter(wanted).flatMap(({ root, spans }) =>
     spans.flatMap((span): OtlpSpan[] => {
-      if (span.end === null) return [];
+      if (span.end === null || !span.isCertain) return [];
       const answered = span.answers.flatMap((uri) => agents.get(uri) ?? []);
       return [
         {

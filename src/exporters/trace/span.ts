@@ -15,6 +15,8 @@ export interface Span {
   readonly born: number;
   /** Null while it goes on, or somebody below it does. */
   readonly end: number | null;
+  /** Its kind, its parent and its beginning are final. False: a record that is still to come may change them. */
+  readonly isCertain: boolean;
   /** When it itself was done, where it waits for others. */
   readonly ownEnd: number | null;
   readonly input: readonly Message[];
@@ -51,3 +53,6 @@ export interface Trace {
   readonly root: Span;
   readonly spans: readonly Span[];
 }
+
+/** Everything in it has ended and stands where it will stay. */
+export const isComplete = ({ spans }: Trace) => spans.every(({ isCertain, end }) => isCertain && end !== null);

@@ -56,6 +56,7 @@ class TraceBuilder {
       ...blank(thread, null, turn.number, turn.start),
       key: `turn:${turn.key}`,
       kind: "turn",
+      isCertain: thread.isOver || turn.steps[0]?.isProvisional === false,
       input: messagesOf(turn.inputs),
       answers: turn.inputs.flatMap(({ reports }) => reports),
       error: isLast ? failureOf(record.status, record.statusReason) : null,
@@ -66,10 +67,10 @@ class TraceBuilder {
       return (of ?? (isOfTime(startedAt === null ? null : Date.parse(startedAt)) ? turn.number : null)) === turn.number;
     };
     const steps = turn.steps.slice(turn.inputs.length);
-    this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && isOpen(thread));
+    this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && !thread.isOver);
     root.output = lastWords(steps);
     if (!isLast) root.error = brokenOff(steps, this.#spans);
-    return finished(root, this.#spans, isLast && isOpen(thread) ? new Set([root]) : new Set());
+    return finished(root, this.#spans, isLast && !thread.isOver ? new Set([root]) : new Set());
   }
 
   /** What happens directly below a turn or an agent. */
@@ -85,11 +86,11 @@ class TraceBuilder {
     parent.marks = steps.flatMap((step) => (step.event.kind === "error" ? [{ at: timeOf(step) ?? parent.start, text: step.event.text ?? "error" }] : []));
     for (const child of children) {
       const spawn = child.record.link?.toolCallId == null ? undefined : tools.get(child.record.link.toolCallId);
-      this.#agent(child, spawn ?? parent);
+      this.#agent(child, spawn ?? parent, (spawn !== undefined && child.isPlaced) || (child.isOver && parent.story.isOver));
     }
   }
 
-  #agent(child: Story, parent: Draft) {
+  #agent(child: Story, parent: Draft, isPlaced: boolean) {
     const { record } = child;
     const startedAt = record.startedAt === null ? parent.start : Date.parse(record.startedAt);
     // The call is there before the agent's own records are, and its time does not change when these turn up.
@@ -98,6 +99,7 @@ class TraceBuilder {
       ...blank(child, parent, parent.turn, start),
       key: agentKeyOf(child),
       kind: "agent",
+      isCertain: parent.isCertain && isPlaced,
       input: record.prompt === null ? [] : [{ role: "user", text: record.prompt }],
       output: record.result === null ? [] : [{ role: "assistant", text: record.result }],
       error: failureOf(record.status, record.statusReason),
@@ -105,7 +107,7 @@ class TraceBuilder {
     const steps = child.steps.filter(isTold);
     const ended = record.endedAt ?? record.lastActivityAt ?? record.startedAt;
     agent.ownEnd = ended === null ? agent.start : Date.parse(ended);
-    this.#work(agent, steps, [], child.calls, child.children, isOpen(child));
+    this.#work(agent, steps, [], child.calls, child.children, !child.isOver);
     if (agent.output.length === 0) agent.output = lastWords(steps);
   }
 
@@ -175,8 +177,6 @@ export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, s
 /** Ids that products make are long and unique; short ones mean something where they stand only. */
 const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
 
-export const isOpen = ({ record: { status } }: Story) => status === "running" || status === "pendingInit";
-
 function failureOf(status: Story["record"]["status"], reason: string): string | null {
   const words = { errored: "failed", shutdown: "interrupted", notFound: "no record of it", running: null, pendingInit: null, completed: null }[status];
   return words === null ? null : reason === "" ? words : `${words}: ${reason}`;
@@ -202,6 +202,7 @@ function blank(story: Story, parent: Span | null, turn: number, start: number): 
     start: from,
     born: start,
     end: null,
+    isCertain: parent?.isCertain ?? false,
     ownEnd: null,
     input: [],
     output: [],
@@ -215,13 +216,17 @@ function blank(story: Story, parent: Span | null, turn: number, start: number): 
 
 function promptOf(step: Step, parent: Span): Draft {
   const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
-  return { ...span, key: `prompt:${step.key}`, kind: "prompt", input: messagesOf([step]), ownEnd: span.start };
+  return { ...span, key: `prompt:${step.key}`, kind: "prompt", isCertain: isCertainIn(parent, [step]), input: messagesOf([step]), ownEnd: span.start };
 }
 
 function compactionOf(step: Step, parent: Span): Draft {
   const span = blank(parent.story, parent, parent.turn, timeOf(step) ?? parent.start);
-  return { ...span, key: `compaction:${step.key}`, kind: "compaction", output: messagesOf([step]), ownEnd: span.start };
+  return { ...span, key: `compaction:${step.key}`, kind: "compaction", isCertain: isCertainIn(parent, [step]), output: messagesOf([step]), ownEnd: span.start };
 }
+
+/** What an agent did is certain once the product's own records say it; what they never say, once nothing more is expected of them. */
+const isCertainIn = (parent: Span, steps: readonly Step[]) =>
+  parent.isCertain && (parent.story.isOver || (steps.length > 0 && steps.every(({ isProvisional }) => !isProvisional)));
 
 interface Asked {
   readonly asked: readonly Step[];
@@ -237,6 +242,8 @@ function callOf(parent: Span, call: StoryCall | null, name: string, said: readon
     ...blank(parent.story, parent, parent.turn, start),
     key: `call:${name}`,
     kind: call === null ? "message" : "call",
+    // A step that names its model call is no plain message, even if the call has not been counted yet.
+    isCertain: isCertainIn(parent, said) && (call !== null || parent.story.isOver || said.every((step) => step.call === null)),
     born: call?.at ?? times[0] ?? start,
     ownEnd: grows ? null : Math.max(last, parent.start),
     input: messagesOf(asked),
@@ -246,13 +253,15 @@ function callOf(parent: Span, call: StoryCall | null, name: string, said: readon
   };
 }
 
-function toolOf(parent: Span, { event }: Step, callId: string, open: boolean): Draft {
+function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft {
+  const { event } = step;
   const { record } = parent.story;
   const span = blank(parent.story, parent, parent.turn, event.at === null ? parent.start : Date.parse(event.at));
   return {
     ...span,
     key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
     kind: "tool",
+    isCertain: isCertainIn(parent, [step]),
     // While its agent runs, a result may still come.
     ownEnd: open ? null : span.start,
     tool: { name: event.tool?.name ?? "tool", callId, input: event.kind === "toolCall" ? (event.tool?.input ?? null) : null, output: null },
@@ -271,7 +280,7 @@ function lastWords(steps: readonly Step[]) {
 function finished(root: Draft, spans: readonly Draft[], open: ReadonlySet<Draft>): Trace {
   const latest = new Map<Span, number | null>();
   for (const span of spans.toReversed()) {
-    const waits = open.has(span) || (span.kind === "agent" && isOpen(span.story)) || (span.ownEnd === null && span.kind !== "turn");
+    const waits = open.has(span) || (span.kind === "agent" && !span.story.isOver) || (span.ownEnd === null && span.kind !== "turn");
     const below = latest.has(span) ? (latest.get(span) as number | null) : span.start;
     span.end = waits || below === null ? null : Math.max(span.start, below, span.ownEnd ?? span.start);
     if (span.parent === null) continue;

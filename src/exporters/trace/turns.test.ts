@@ -13,7 +13,7 @@ function storyOf(...words: readonly string[]): Story {
       text: word,
       tool: tool === null ? null : { name: "t", callId: tool, input: null, isError: false },
     };
-    return { event: event as AgentEvent, key: String(i), call: call === "" ? null : call, reports: [] };
+    return { event: event as AgentEvent, key: String(i), call: call === "" ? null : call, reports: [], isProvisional: false };
   });
   return { record: { uri: "toy://t", startedAt: null }, steps, calls: [], children: [] } as unknown as Story;
 }

@@ -17,10 +17,11 @@ export const isTold = ({ event: { kind } }: Step) => kind !== "spawn" && kind !=
 export function turnsOf(story: Story): Turn[] {
   const turns = split(story.steps.filter(isTold));
   const drafts = turns.length > 0 ? turns : [[]];
-  let last = earliest(story);
+  let last = Number.NEGATIVE_INFINITY;
   return drafts.map((steps, i) => {
     const [first] = steps;
-    last = Math.max(last, steps.map(timeOf).find((at) => at !== null) ?? last);
+    const at = steps.map(timeOf).find((time) => time !== null) ?? (i === 0 ? earliest(story) : last);
+    last = Math.max(last, at);
     const firstOther = steps.findIndex((step) => !isInput(step));
     const inputs = firstOther < 0 ? steps : steps.slice(0, firstOther);
     return { key: first?.key ?? story.record.uri, number: i + 1, start: last, steps, inputs };

@@ -1,7 +1,7 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { RecordKey } from "../../core/ids.ts";
 import { asObject, asText, asWords } from "../../core/json.ts";
-import type { CallUnrecorded } from "../../core/observation.ts";
+import type { CallUnrecorded, SpawnCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readToolResult, spawnCalled } from "./spawns.ts";
@@ -9,21 +9,21 @@ import { standAfter } from "./stand.ts";
 import { COMPACTION, MODEL_TOOLS } from "./totals.ts";
 
 export interface ConversationMemory {
-  readonly spawns: readonly string[];
+  readonly spawns: readonly (readonly [string, SpawnCalled["makes"]])[];
   readonly asking: readonly (readonly [string, CallUnrecorded])[];
   readonly ended: string;
 }
 
 /** What is said and done in a conversation, row by row; the same wherever the rows were found, in a transcript or in what the product prints. */
 export class Conversation {
-  readonly #spawns: Set<string>;
+  readonly #spawns: Map<string, SpawnCalled["makes"]>;
   /** Calls of tools that ask a model themselves. */
   readonly #asking: Map<string, CallUnrecorded>;
   /** The last model call, as it was told. */
   #ended: string;
 
   constructor(memory?: ConversationMemory) {
-    this.#spawns = new Set(memory?.spawns);
+    this.#spawns = new Map(memory?.spawns);
     this.#asking = new Map(memory?.asking);
     this.#ended = memory?.ended ?? "";
   }
@@ -33,7 +33,8 @@ export class Conversation {
   }
 
   read(out: FindingsOf, row: Row, session: string): void {
-    const stand = standAfter(row);
+    // Without a session nobody knows whose conversation it is.
+    const stand = session === key.NO_SESSION ? null : standAfter(row);
     const response = responseOf(row, session);
     const isAnswer = row.type === "assistant" && response !== null;
     const said = isAnswer ? textOf(row) : "";
@@ -55,7 +56,7 @@ export class Conversation {
         out.planned(block.input);
         const spawn = spawnCalled(block, row, session);
         if (spawn !== null) {
-          this.#spawns.add(block.id);
+          this.#spawns.set(block.id, spawn.makes);
           out.add(spawn);
         }
         const to = block.name === "SendMessage" ? asWords(asObject(block.input)?.to) : null;
@@ -64,7 +65,7 @@ export class Conversation {
         if (asks !== undefined) this.#asking.set(block.id, asks);
       }
       if (block.is === "tool-result") {
-        readToolResult(out, block, row, session, this.#spawns.has(block.id));
+        readToolResult(out, block, row, session, this.#spawns.get(block.id) ?? null);
         const asked = this.#asking.get(block.id);
         if (asked !== undefined && !block.isError) out.add(asked);
       }

@@ -74,7 +74,7 @@ function readTool(out: FindingsOf, said: JsonObject, session: string) {
   const isError = said.hook_event_name === "PostToolUseFailure";
   const text = isError ? (asText(said.error) ?? "") : plainText(asObject(said.tool_response)?.content);
   const shutdown = said.is_interrupt === true ? { toolDenialKind: "interrupted" } : {};
-  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: said.tool_response, ...shutdown }), session, true);
+  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: said.tool_response, ...shutdown }), session, spawn.makes);
 }
 
 const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };

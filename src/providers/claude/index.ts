@@ -1,4 +1,4 @@
-import { liveAt, liveStream } from "../../core/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { hookSettings } from "./hook-settings.ts";
@@ -7,14 +7,15 @@ import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
 import { besideTranscript, locate } from "./locate.ts";
 import { portable } from "./portable.ts";
-import { ClaudeStream } from "./stream.ts";
+import { ClaudeStream, isPrinted } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
 /** What live sources say, by the folder in which it is kept. */
+const STREAM = { open: (saved?: unknown) => new ClaudeStream(saved), promptIn };
 const LIVE = {
-  run: liveStream({ open: (saved) => new ClaudeStream(saved), promptIn }),
+  run: liveStream(STREAM),
   hooks: liveStream({ open: (saved) => new ClaudeHooks(saved), promptIn: () => null }),
   otlp: liveStream({ open: (saved) => new ClaudeTelemetry(saved), promptIn: () => null }),
 } as const;
@@ -55,6 +56,7 @@ export const claude: Provider = {
   beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  printed: { form: "claude -p --output-format stream-json --verbose", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
   telemetry: SERVICE,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),

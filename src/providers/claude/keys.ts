@@ -1,14 +1,29 @@
-import { ANONYMOUS, agentKey, type CallKey, callKey, matchKey, type RecordKey, recordKey, threadKey } from "../../core/ids.ts";
+import {
+  type AgentKey,
+  ANONYMOUS,
+  agentKey,
+  type CallKey,
+  callKey,
+  matchKey,
+  partsOf,
+  type RecordKey,
+  recordKey,
+  threadKey,
+  threadOf,
+} from "../../core/ids.ts";
 
 /** Claude Code's own names, made into keys in one place. */
 export const NAME = "claude";
-export const thread = (session: string) => threadKey(NAME, session);
-export const agent = (session: string, id: string) => agentKey(NAME, session, id);
-/** Up to 2.0.24 agents have no id: they are the chain of records that begins with this one. */
-export const inlineAgent = (session: string, firstRecord: string) => agentKey(NAME, session, ANONYMOUS + firstRecord);
-/** Agents whose files name no thread at all. */
+/** Stands for the session where no record names one: its agents are unassigned. */
+export const NO_SESSION = "";
+/** Agents whose records name no thread at all. */
 export const UNASSIGNED = threadKey("unassigned", NAME);
 export const unassignedAgent = (id: string) => agentKey("unassigned", NAME, id);
+export const thread = (session: string) => (session === NO_SESSION ? UNASSIGNED : threadKey(NAME, session));
+export const agent = (session: string, id: string) => (session === NO_SESSION ? unassignedAgent(id) : agentKey(NAME, session, id));
+export const sessionOf = (of: AgentKey) => (threadOf(of) === UNASSIGNED ? NO_SESSION : partsOf(of).thread);
+/** Up to 2.0.24 agents have no id: they are the chain of records that begins with this one. */
+export const inlineAgent = (session: string, firstRecord: string) => agentKey(NAME, session, ANONYMOUS + firstRecord);
 /** Ids of the API are long and unique everywhere. Short ones come from gateways and hand-made transcripts, and mean something only in their own thread. */
 const scoped = (session: string, id: string) => (id.length >= 16 ? id : `${session}/${id}`);
 export const call = (session: string, toolUse: string): CallKey => callKey(NAME, scoped(session, toolUse));

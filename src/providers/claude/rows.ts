@@ -46,6 +46,7 @@ export function readRow(json: JsonObject): Row {
 function readBlocks(content: unknown): Block[] {
   if (typeof content === "string") return [{ is: "text", text: content }];
   return asList(content).map((item): Block => {
+    if (typeof item === "string") return { is: "text", text: item };
     const block = asObject(item);
     switch (block?.type) {
       case "text":
@@ -66,11 +67,11 @@ function readBlocks(content: unknown): Block[] {
   });
 }
 
-/** The words of a content that is a string or a list of blocks. */
+/** The words of a content that is a string or a list of blocks and strings. */
 export function plainText(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)
-    .map((item) => asText(asObject(item)?.text) ?? "")
+    .map((item) => asText(item) ?? asText(asObject(item)?.text) ?? "")
     .filter((text) => text !== "")
     .join("\n");
 }

@@ -1,12 +1,12 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import type { LifecycleState, SpawnCalled } from "../../core/observation.ts";
+import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import type { LifecycleState, ReportedUsage, SpawnCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { type Notification, notificationsIn } from "./notification.ts";
 import { type Block, plainText, type Row } from "./rows.ts";
 
 /** `Task` up to 2.1.62, `Agent` since. */
-const AGENT_TOOLS = new Set(["Agent", "Task"]);
+export const AGENT_TOOLS: ReadonlySet<string> = new Set(["Agent", "Task"]);
 /** These make agents too, but not always, and their agents' prompts are not in the call. */
 const MAYBE_TOOLS = new Set(["Skill", "Workflow"]);
 
@@ -33,16 +33,20 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
   };
 }
 
+/** The call returns at once, and its agent works on: in the background, or as a team mate. */
+const LAUNCHED = /^(Async agent launched|Spawned successfully)/;
+
 /** What a tool result says about an agent: which one the call made, and how it began or ended. */
-export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, isSpawn: boolean): void {
+export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, makes: SpawnCalled["makes"] | null): void {
   const call = key.call(session, result.id);
   const told = asObject(row.json.toolUseResult);
+  const reported = reportedIn(told);
   const child = asWords(told?.agentId);
   const status = asText(told?.status);
   const spawned = (id: string, rule: string, says: string) =>
     out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
   const lifecycle = (state: LifecycleState, says: string, words: string | null = null) =>
-    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: words });
+    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: words, ...(reported === null ? {} : { reported }) });
 
   const revived = asWords(told?.resumedAgentId) ?? asWords(told?.revivedAgentId);
   if (revived !== null) {
@@ -79,19 +83,38 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
     lifecycle(shutdown ? "shutdown" : "errored", `its call failed: ${firstLine(result.text)}`);
     return;
   }
-  if (!isSpawn) return;
+  if (makes === null) return;
   // Agent files of -p runs have no toolUseResult; the text names the agent.
   const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
   if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
-  if (/^Async agent launched/.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
-  else if (named !== undefined || status === "completed") lifecycle("completed", "its call has returned", finalReport(told, result));
+  if (LAUNCHED.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
+  else if (named !== undefined || status === "completed" || makes === "one") lifecycle("completed", "its call has returned", finalReport(told, result));
 }
 
 function describeChild(out: FindingsOf, told: JsonObject, child: string, session: string) {
   const status = asText(told.status);
+  const agent = key.agent(session, child);
   const kind = status === "forked" ? "skill" : status === "teammate_spawned" ? "teammate" : null;
   const name = asWords(told.name);
-  if (kind !== null) out.add({ type: "agent-described", agent: key.agent(session, child), kind, ...(name === null ? {} : { name }) });
+  if (kind !== null) out.add({ type: "agent-described", agent, kind, ...(name === null ? {} : { name }) });
+  // The call may be lost, or may never have been in what we were given.
+  const [prompt, agentType, description] = [asWords(told.prompt), asWords(told.agentType) ?? asWords(told.subagent_type), asWords(told.description)];
+  const said = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
+  if (Object.keys(said).length > 0) out.add({ type: "agent-described", agent, ...said });
+}
+
+/** Claude Code counts the context of the last request and what was written, not the sum over requests. */
+function reportedIn(told: JsonObject | null): ReportedUsage | null {
+  if (told === null) return null;
+  const [totalTokens, toolUses, durationMs] = [asNumber(told.totalTokens), asNumber(told.totalToolUseCount), asNumber(told.totalDurationMs)];
+  return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
+}
+
+/** The same as `task_notification` says it. */
+export function reportedUsage(value: unknown): ReportedUsage | null {
+  const usage = asObject(value);
+  const totalTokens = asNumber(usage?.total_tokens);
+  return totalTokens === null ? null : { totalTokens, toolUses: asNumber(usage?.tool_uses), durationMs: asNumber(usage?.duration_ms) };
 }
 
 function finalReport(told: JsonObject | null, result: ToolResult): string | null {

@@ -11,6 +11,7 @@ import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, readRow, textOf } from "./rows.ts";
+import { AGENT_TOOLS, reportedUsage } from "./spawns.ts";
 
 interface Memory {
   readonly conversation: ConversationMemory;
@@ -51,11 +52,18 @@ export class ClaudeStream implements LiveReader {
     return session === null ? null : key.thread(session);
   }
 
+  /** A spawn call and its result tell of an agent even where nothing names the session. */
+  unassignedIn(said: JsonObject): AgentKey | null {
+    const isResult = said.type === "user" && asWords(asObject(said.tool_use_result)?.agentId) !== null;
+    return isResult || (said.type === "assistant" && spawnsIn(said)) ? key.UNASSIGNED : null;
+  }
+
   timeIn = (said: JsonObject) => asTime(said.timestamp);
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number) {
-    const session = asWords(said.session_id);
-    if (session === null) return;
+  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number | null) {
+    // Later lines may lack what `init` said once.
+    const session = key.sessionOf(thread);
+    if (session === key.NO_SESSION) out.addOfFile({ type: "agent-described", agent: thread, kind: "unassigned" });
     if (said.type === "assistant" || said.type === "user") return this.#readMessage(out, said, session, at);
     if (said.type === "result") return readResult(out, said, thread);
     if (said.type !== "system") return;
@@ -75,8 +83,8 @@ export class ClaudeStream implements LiveReader {
     }
   }
 
-  events(said: JsonObject, thread: AgentKey, at: number): readonly EventDraft[] {
-    const session = asWords(said.session_id) ?? "";
+  events(said: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[] {
+    const session = key.sessionOf(thread);
     if (said.type === "assistant" || said.type === "user") {
       const speaker = this.#speakerOf(said, session);
       return speaker === null ? [] : eventsOf(rowOf(said, session, at), speaker, session);
@@ -96,7 +104,7 @@ export class ClaudeStream implements LiveReader {
     return agent === undefined ? null : key.agent(session, agent);
   }
 
-  #readMessage(out: FindingsOf, said: JsonObject, session: string, at: number) {
+  #readMessage(out: FindingsOf, said: JsonObject, session: string, at: number | null) {
     const speaker = this.#speakerOf(said, session);
     if (speaker === null) return;
     const row = rowOf(said, session, at);
@@ -158,12 +166,41 @@ export class ClaudeStream implements LiveReader {
     if (!this.#agents.has(task)) return;
     if (call !== null && !this.#messages.has(call)) out.add(spawnedBy(call, task, session, "task_notification"));
     const result = state === "completed" && !/^Agent "/.test(summary ?? "") ? summary : null;
-    out.add({ ...lifecycle(key.agent(session, task), state, `the product says that it ${said.status}`), result });
+    const reported = reportedUsage(said.usage);
+    out.add({ ...lifecycle(key.agent(session, task), state, `the product says that it ${said.status}`), result, ...(reported === null ? {} : { reported }) });
   }
 }
 
+/**
+ * Whether Claude Code printed a line. Qwen Code, Droid, Letta and Cursor print lines of the same shape, but introduce themselves otherwise:
+ * `permission_mode` instead of `permissionMode`, or no list of tools.
+ */
+export function isPrinted(said: JsonObject): boolean | null {
+  // A record of a transcript.
+  if ("sessionId" in said || "isSidechain" in said) return null;
+  const hasSession = asWords(said.session_id) !== null;
+  switch (said.type) {
+    case "system":
+      if (said.subtype !== "init") return hasSession && /^(hook_|task_|background_tasks_changed$|api_retry$)/.test(asText(said.subtype) ?? "") ? true : null;
+      if (asWords(said.claude_code_version) !== null) return true;
+      if ("permission_mode" in said || "conversation_id" in said || "qwen_code_version" in said) return false;
+      return "apiKeySource" in said ? Array.isArray(said.tools) : null;
+    case "assistant":
+      return isMessage(said) && (hasSession || "parent_tool_use_id" in said || spawnsIn(said)) ? true : null;
+    case "user":
+      return isMessage(said) && (hasSession || "parent_tool_use_id" in said || asWords(asObject(said.tool_use_result)?.agentId) !== null) ? true : null;
+    case "result":
+      return hasSession && asWords(said.subtype) !== null && "num_turns" in said ? true : null;
+    default:
+      return null;
+  }
+}
+
+const isMessage = (said: JsonObject) => asObject(said.message)?.content !== undefined;
+const spawnsIn = (said: JsonObject) => readRow(said).blocks.some((block) => block.is === "tool-use" && AGENT_TOOLS.has(block.name));
+
 /** The same record as it stands in the transcript. */
-function rowOf(said: JsonObject, session: string, at: number): Row {
+function rowOf(said: JsonObject, session: string, at: number | null): Row {
   const { session_id: _, tool_use_result: toolUseResult, request_id: requestId, ...rest } = said;
   return readRow({ ...rest, sessionId: session, timestamp: said.timestamp ?? at, toolUseResult, requestId });
 }
@@ -214,7 +251,7 @@ const spawnedBy = (call: string, agent: string, session: string, rule: string) =
     says: `the product's stream names call ${call} and agent ${agent}`,
   }) as const;
 
-function note(speaker: AgentKey, session: string, said: JsonObject, at: number, text: string): EventDraft {
+function note(speaker: AgentKey, session: string, said: JsonObject, at: number | null, text: string): EventDraft {
   const id = asWords(said.uuid);
   return { speaker, keys: id === null ? [] : [key.record(session, id)], at, kind: "note", text, tool: null, response: null };
 }

@@ -99,7 +99,7 @@ class ClaudeVoice implements Voice {
   told(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { texts, results } of tail) {
       for (const { id, isError, text } of results) {
-        if (this.#spawns.delete(id)) readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, true);
+        if (this.#spawns.delete(id)) readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, "maybe");
       }
       // Before any reminder is taken out: that is where they stand.
       for (const text of texts) readNotifications(out, text, this.#session);

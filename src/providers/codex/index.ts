@@ -1,4 +1,4 @@
-import { liveAt, liveStream } from "../../core/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
@@ -7,12 +7,13 @@ import { locate, placesOf } from "./locate.ts";
 import { writerLock } from "./lock.ts";
 import { Rollout } from "./rollout.ts";
 import { STATE_STREAM } from "./state.ts";
-import { CodexStream, wrap } from "./stream.ts";
+import { CodexStream, isPrinted, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
 
 /** What live sources say, by the folder in which it is kept. */
+const STREAM = { open: () => new CodexStream(), promptIn: () => null };
 const LIVE = {
-  run: liveStream({ open: () => new CodexStream(), promptIn: () => null }),
+  run: liveStream(STREAM),
   hooks: liveStream({ open: (saved) => new CodexHooks(saved), promptIn: () => null }),
 } as const;
 
@@ -45,6 +46,7 @@ export const codex: Provider = {
   beside: (file) => ({ folders: [], inRoot: (path) => (path === file ? `sessions/${file}` : null) }),
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  printed: { form: "codex exec --json", recognise: isPrinted, stream: printedStream(STREAM) },
   hooks: hookSettings,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.-]+$/.test(id),

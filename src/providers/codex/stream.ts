@@ -42,6 +42,9 @@ export class CodexStream implements LiveReader {
   }
 }
 
+/** Whether Codex printed a line: the first one names the thread. */
+export const isPrinted = (said: JsonObject): boolean | null => (said.type === "thread.started" && asWords(said.thread_id) !== null ? true : null);
+
 function readCollab(out: FindingsOf, item: JsonObject) {
   const [sender, prompt] = [asWords(item.sender_thread_id), asWords(item.prompt)];
   const receivers = asList(item.receiver_thread_ids).flatMap((id) => asWords(id) ?? []);

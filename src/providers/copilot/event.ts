@@ -15,12 +15,20 @@ export interface CopilotEvent {
 export function readEvent(json: JsonObject): CopilotEvent | null {
   const type = asWords(json.type);
   if (type === null) return null;
-  return { type, id: asWords(json.id), at: asTime(json.timestamp), agent: asWords(json.agentId), data: asObject(json.data) ?? {} };
+  const data = asObject(json.data) ?? {};
+  return { type, id: asWords(json.id), at: asTime(json.timestamp), agent: asWords(json.agentId) ?? agentByCall(type, data), data };
 }
+
+/** Up to 1.0.40 events name no agent: the call that made it stands for it, as it does in 1.0.64. */
+function agentByCall(type: string, data: JsonObject): string | null {
+  return asWords(LIFE_OF_AGENT.has(type) ? data.toolCallId : data.parentToolCallId);
+}
+
+const LIFE_OF_AGENT = new Set(["subagent.started", "subagent.completed", "subagent.failed"]);
 
 /** What happens around a conversation, and nobody said. */
 const BOOKKEEPING = new Set(
-  "session.start session.resume session.shutdown session.usage_record session.model_change session.mode_changed session.plan_changed session.context_changed session.title_changed session.snapshot_rewind session.handoff session.truncation session.compaction_start session.workspace_file_changed session.background_tasks_changed session.task_complete session.tools_updated session.skills_loaded session.idle session.usage_info session.permissions_changed session.session_limits_changed session.auto_mode_resolved session.binary_asset session.import_legacy model.turn_started model.turn_ended model.model_call_started model.model_call_success model.model_call_failure model.message model.response model.messages_snapshot system.message assistant.turn_start assistant.turn_end assistant.intent assistant.usage subagent.selected subagent.deselected subagent.configured tool.execution_start tool.execution_progress tool.execution_partial_result tool.user_requested hook.start hook.end skill.invoked permission.requested permission.completed user_input.requested user_input.completed".split(
+  "session.start session.resume session.shutdown session.usage_record session.usage_checkpoint session.model_change session.mode_changed session.plan_changed session.context_changed session.title_changed session.snapshot_rewind session.handoff session.truncation session.compaction_start session.workspace_file_changed session.background_tasks_changed session.task_complete session.tools_updated session.skills_loaded session.idle session.usage_info session.permissions_changed session.session_limits_changed session.auto_mode_resolved session.binary_asset session.import_legacy model.turn_started model.turn_ended model.model_call_started model.model_call_success model.model_call_failure model.message model.response model.messages_snapshot system.message assistant.turn_start assistant.turn_end assistant.intent assistant.usage subagent.selected subagent.deselected subagent.configured tool.execution_start tool.execution_progress tool.execution_partial_result tool.user_requested hook.start hook.end skill.invoked permission.requested permission.completed user_input.requested user_input.completed".split(
     " ",
   ),
 );

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { threadKey } from "../../core/ids.ts";
 import { link } from "../../core/link.ts";
+import { treeOf } from "../../core/record.ts";
+import { verifyAll } from "../../core/verify.ts";
 import { copilot } from "./index.ts";
 
 const SESSION = "96f34f9f-1eba-4f08-84b0-7facbacca19a";
@@ -103,4 +106,67 @@ it("a name that a person gave is the title, whatever quotes it has", () => {
     byId(shown([event("user.message", 1, { content: "go" })], [[`session-state/${SESSION}/workspace.yaml`, yaml]])()).get(null)?.title;
   expect(title(`id: ${SESSION}\nname: 'it''s mine'\nuser_named: true\n`)).toBe("it's mine");
   expect(title(`id: ${SESSION}\nname: go\nuser_named: false\n`)).toBeNull();
+});
+
+describe("a version that records no usage of single answers (1.0.12 to 1.0.40)", () => {
+  const message = (second: number, outputTokens: number | undefined, data: object = {}) =>
+    event("assistant.message", second, {
+      messageId: `message-number-${second}`,
+      content: "",
+      ...(outputTokens === undefined ? {} : { outputTokens }),
+      ...data,
+    });
+  const shutdown = (second: number, inputTokens: number, outputTokens: number) =>
+    event("session.shutdown", second, {
+      shutdownType: "routine",
+      sessionStartTime: Date.parse("2026-11-15T21:29:00.000Z"),
+      modelMetrics: { "gpt-5.4": { requests: { count: 3, cost: 3 }, usage: { inputTokens, outputTokens, cacheReadTokens: 300, cacheWriteTokens: 0 } } },
+    });
+  const start = [
+    event("session.start", 0, { copilotVersion: "1.0.34", selectedModel: "gpt-5.4", context: { cwd: "/home/dev/demo" } }),
+    event("user.message", 1, { content: "go" }),
+  ];
+  const task = (mode: string) => ({ toolCallId: "call-of-the-root-1", name: "task", arguments: { prompt: "a", agent_type: "explore", mode } });
+  const withAgent = [
+    ...start,
+    message(2, 40, { toolRequests: [task("background")] }),
+    event("subagent.started", 3, { toolCallId: "call-of-the-root-1", agentName: "explore", agentDisplayName: "Explore Agent" }),
+    message(4, 25, { content: "found", parentToolCallId: "call-of-the-root-1" }),
+    event("subagent.completed", 5, { toolCallId: "call-of-the-root-1", agentName: "explore" }),
+    event("session.usage_checkpoint", 6, { totalNanoAiu: 1, totalPremiumRequests: 1 }),
+    message(7, 5, { content: "done" }),
+  ];
+  const treeOfSession = (records: readonly object[]) =>
+    treeOf(shown(records)(), threadKey("copilot", SESSION), ({ costUsd }) => (costUsd === undefined ? 1 : costUsd));
+  const verified = (records: readonly object[]) => verifyAll(shown(records)(), () => null)[0];
+
+  it("counts every answer with its output and its model, and warns that the rest is not known", () => {
+    const tree = treeOfSession([...start, message(2, 40), message(3, undefined), message(4, 2)]);
+    expect(tree).toMatchObject({ model: ["gpt-5.4"], usage: { own: { calls: 3, outputTokens: 42, costUsd: null } } });
+    expect(tree.warnings).toEqual([expect.stringContaining("no input tokens of single answers")]);
+  });
+
+  it("knows whose an answer is by the call that made the agent, and who works in the background by what was asked for", () => {
+    const tree = treeOfSession(withAgent);
+    expect(tree.usage.own).toMatchObject({ calls: 2, outputTokens: 45 });
+    expect(tree.children).toMatchObject([
+      { agentId: "call-of-the-root-1", status: "completed", background: true, usage: { own: { calls: 1, outputTokens: 25 } } },
+    ]);
+  });
+
+  it("has the input of the total that the product states at the end: the thread's own, or of all agents together", () => {
+    const alone = treeOfSession([...start, message(2, 40), shutdown(3, 1_300, 40)]);
+    expect(alone.usage).toMatchObject({ own: { calls: 1, inputTokens: 1_000, cacheReadTokens: 300, outputTokens: 40 }, internal: null });
+    const tree = treeOfSession([...withAgent, shutdown(8, 2_300, 70), shutdown(9, 2_300, 70)]);
+    expect(tree.usage).toMatchObject({ own: { inputTokens: 0 }, subtree: { calls: 3, inputTokens: 2_000, cacheReadTokens: 300, outputTokens: 70 } });
+    expect(tree.warnings).toContainEqual(expect.stringContaining("for all agents together"));
+  });
+
+  it("is verified by that total: what came out must agree", () => {
+    expect(verified([...withAgent, shutdown(8, 2_300, 70)])).toMatchObject({ verdict: "explained", reasons: [{ code: "not-itemized" }], differences: [] });
+    expect(verified([...withAgent, shutdown(8, 2_300, 71)])).toMatchObject({
+      verdict: "differs",
+      differences: [{ kind: "outputTokens", stated: 71, counted: 70 }],
+    });
+  });
 });

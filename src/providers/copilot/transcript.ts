@@ -10,13 +10,14 @@ import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
 
 const RECORD_START = /\{"type":"[a-z_]+\.?[a-z_]*","data":/g;
-const OUTPUT_ONLY = "this version of the product records no input tokens of single answers: only output is counted";
+const OUTPUT_ONLY = "this version of the product records no input tokens of single answers: only the output of each is known";
 /** The tool that makes agents. */
 const SPAWN_TOOL = "task";
 
 interface Memory {
   readonly introduced: readonly AgentKey[];
   readonly told: readonly string[];
+  readonly models: readonly (readonly [AgentKey, string])[];
 }
 
 /** `events.jsonl` of a session: everything that it and all its agents did, each event with the id of its agent. */
@@ -26,6 +27,8 @@ export class Transcript implements Parser {
   readonly #marksProcess: boolean;
   readonly #introduced: Set<AgentKey>;
   readonly #told: Set<string>;
+  /** The model that each agent works on, as far as it was told. */
+  readonly #models: Map<AgentKey, string>;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   /** Only sessions with a folder of their own have room for a mark of their process. */
@@ -37,10 +40,11 @@ export class Transcript implements Parser {
     this.#marksProcess = marksProcess && file.isForeign !== true;
     this.#introduced = new Set(memory?.introduced);
     this.#told = new Set(memory?.told);
+    this.#models = new Map(memory?.models);
   }
 
   save(): Memory {
-    return { introduced: [...this.#introduced], told: [...this.#told] };
+    return { introduced: [...this.#introduced], told: [...this.#told], models: [...this.#models] };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -75,6 +79,7 @@ export class Transcript implements Parser {
 
   #read(out: FindingsOf, event: CopilotEvent, speaker: AgentKey) {
     this.#introduce(out, event, speaker);
+    this.#noteModel(event, speaker);
     this.#readRecord(out, event);
     switch (event.type) {
       case "session.start":
@@ -87,8 +92,7 @@ export class Transcript implements Parser {
       case "session.usage_record":
         return this.#readUsage(out, event);
       case "session.shutdown": {
-        // Without a record of each answer there is nothing to hold it against.
-        const total = this.#told.has("usage") ? totalIn(event) : null;
+        const total = totalIn(event);
         return total === null ? undefined : out.part({ speaker: key.thread(this.#session) }).add(total);
       }
       case "user.message":
@@ -124,6 +128,12 @@ export class Transcript implements Parser {
     this.#introduced.add(speaker);
     const { path, bytes, bornMs = null } = this.#file;
     out.addOfFile({ type: "agent-described", agent: speaker, file: { path, bytes, bornMs } });
+  }
+
+  /** Answers of old versions do not name their model, but what stands around them does. */
+  #noteModel({ data }: CopilotEvent, speaker: AgentKey) {
+    const model = asWords(data.newModel) ?? asWords(data.selectedModel) ?? asWords(data.model);
+    if (model !== null) this.#models.set(speaker, model);
   }
 
   #surroundings(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
@@ -169,7 +179,7 @@ export class Transcript implements Parser {
 
   #readOutput(out: FindingsOf, event: CopilotEvent, agent: AgentKey) {
     const isAll = !this.#told.has("usage");
-    const call = outputIn(event, this.#session, isAll);
+    const call = outputIn(event, this.#session, isAll, this.#models.get(agent) ?? this.#models.get(key.thread(this.#session)) ?? "");
     if (call === null) return;
     out.add(call);
     if (isAll && this.#once(`output ${agent}`)) out.addOfFile({ type: "agent-described", agent, warning: OUTPUT_ONLY });
@@ -187,6 +197,7 @@ export class Transcript implements Parser {
   #readSpawns(out: FindingsOf, event: CopilotEvent) {
     for (const { id, name, args } of requestsIn(event)) {
       if (name !== SPAWN_TOOL || !this.#once(`spawn ${id}`)) continue;
+      if (args.mode === "background") this.#once(`background ${id}`);
       out.add({
         type: "spawn-called",
         call: key.call(this.#session, id),
@@ -213,13 +224,15 @@ export class Transcript implements Parser {
     if (agent === key.thread(this.#session)) return;
     const agentType = asWords(data.agentType) ?? asWords(data.agentName);
     const mode = asWords(data.executionMode);
+    const isAskedFor = this.#told.has(`background ${asWords(data.toolCallId) ?? ""}`);
+    const background = mode === null ? isAskedFor || null : mode === "background";
     // Without a mode (1.0.64) these are words about the type of agent, not about this one.
     const [name, description] = mode === null ? [null, null] : [asWords(data.agentDisplayName), asWords(data.agentDescription)];
     out.add({
       type: "agent-described",
       agent,
       kind: "subagent",
-      ...(mode === null ? {} : { background: mode === "background" }),
+      ...(background === null ? {} : { background }),
       ...(agentType === null ? {} : { agentType }),
       ...(name === null ? {} : { name }),
       ...(description === null ? {} : { description }),

@@ -51,13 +51,22 @@ export function compactionIn({ data, id }: CopilotEvent, session: string): reado
 
 const MAX_REQUESTS = 100;
 
-/** Up to 1.0.64, and somewhat later, an answer tells what it put out and nothing else. `isAll`: no other record tells more. */
-export function outputIn({ data }: CopilotEvent, session: string, isAll: boolean): ModelCalled | null {
-  const [response, output] = [asWords(data.apiCallId), asNumber(data.outputTokens)];
-  if (response === null || output === null) return null;
-  const tokens = { ...NO_TOKENS, outputTokens: Math.max(0, output) };
-  const cost = isAll ? { costUsd: null } : {};
-  return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? "", ...cost, tokens, chars: 0, ended: true };
+/**
+ * Up to 1.0.64, and somewhat later, an answer tells what it put out and nothing else; up to 1.0.40 it does not name its response either, and some versions
+ * tell no numbers at all. `isAll`: no other record tells more. `model` is the one at work, for versions whose answers do not name it.
+ */
+export function outputIn(event: CopilotEvent, session: string, isAll: boolean, model: string): ModelCalled | null {
+  const { data } = event;
+  const [response, output] = [responseIn(event, isAll), asNumber(data.outputTokens)];
+  if (response === null || (output === null && !isAll)) return null;
+  const tokens = { ...NO_TOKENS, outputTokens: Math.max(0, output ?? 0) };
+  const only = isAll ? ({ costUsd: null, outputOnly: true } as const) : {};
+  return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? model, ...only, tokens, chars: 0, ended: true };
+}
+
+/** What the answer is known by. Where other records tell what it used, only the name that they know it by will do. */
+function responseIn({ data, id }: CopilotEvent, isAll: boolean): string | null {
+  return asWords(data.apiCallId) ?? (isAll ? (asWords(data.messageId) ?? id) : null);
 }
 
 function tokensIn(usage: JsonObject): Tokens {

@@ -1,11 +1,12 @@
-import { liveAt, liveStream } from "../../core/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
-import { GeminiStream, wrap } from "./stream.ts";
+import { GeminiStream, isPrinted, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 
-const LIVE = { run: liveStream({ open: (saved) => new GeminiStream(saved), promptIn: () => null }) };
+const STREAM = { open: (saved?: unknown) => new GeminiStream(saved), promptIn: () => null };
+const LIVE = { run: liveStream(STREAM) };
 
 /** Gemini CLI, 0.36 to 0.61. How each format is known: docs/formats/gemini.md. */
 export const gemini: Provider = {
@@ -26,6 +27,7 @@ export const gemini: Provider = {
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  printed: { form: "gemini --output-format stream-json", recognise: isPrinted, stream: printedStream(STREAM) },
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.#-]+$/.test(id),
 };

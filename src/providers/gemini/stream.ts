@@ -19,6 +19,10 @@ export function wrap(words: readonly string[]): Wrapping | null {
   return speakingOnly(speaks, speaks ? words : format === null ? [...words, FORMAT[0], "stream-json"] : null);
 }
 
+/** Whether Gemini CLI printed a line: the first one names the session and the model. */
+export const isPrinted = (said: JsonObject): boolean | null =>
+  said.type === "init" && asWords(said.session_id) !== null && asWords(said.model) !== null ? true : null;
+
 /** What `--output-format stream-json` prints: messages without ids, and calls with theirs. */
 export class GeminiStream implements LiveReader {
   #session: string | null;

@@ -29,10 +29,11 @@ export const errorKey = (message: string): RecordKey => key.record(`error ${mess
 const saidKey = (part: Part, { kind }: Said): RecordKey => (kind === "toolResult" ? key.record(`result of ${partKey(part)}`) : partKey(part));
 
 /** A part that stands alone: only what a model says has times. */
-export function eventsOfPart(part: Part, session: string, response: RecordKey): EventDraft[] {
+export function eventsOfPart(part: Part, session: string, response: RecordKey, by: "model" | "anyone" = "anyone"): EventDraft[] {
   const speaker = key.session(session);
-  const said = part.start === null ? askedIn(part, null) : doneIn(part, null, session);
-  return said.map((one) => ({ speaker, keys: [saidKey(part, one)], tool: null, response: part.start === null ? null : response, ...one }));
+  const isAsked = part.start === null && by === "anyone";
+  const said = isAsked ? askedIn(part, null) : doneIn(part, null, session);
+  return said.map((one) => ({ speaker, keys: [saidKey(part, one)], tool: null, response: isAsked ? null : response, ...one }));
 }
 
 function askedIn(part: Part, at: number | null): Said[] {

@@ -1,4 +1,4 @@
-import { liveAt, liveStream } from "../../core/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { FileStream, Provider, Stream } from "../../core/provider.ts";
 import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
@@ -6,7 +6,7 @@ import { portable } from "./portable.ts";
 import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
 import { relay } from "./relay.ts";
 import { ServerEvents } from "./server-events.ts";
-import { OpencodeStream, wrap } from "./stream.ts";
+import { isPrinted, OpencodeStream, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
@@ -19,7 +19,8 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
   [/^export\/[^/]+\/[^/]+\.json$/, exportFile],
 ];
 
-const LIVE = { run: liveStream({ open: (saved) => new OpencodeStream(saved), promptIn: () => null }) };
+const STREAM = { open: (saved?: unknown) => new OpencodeStream(saved), promptIn: () => null };
+const LIVE = { run: liveStream(STREAM) };
 /** What a server said while it was followed, a file a session. */
 const FOLLOWED: FileStream = { shape: "lines", open: (file, saved) => new ServerEvents(file, saved) };
 
@@ -52,6 +53,7 @@ export const opencode: Provider = {
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
   wrap,
+  printed: { form: "opencode run --format json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   relay,
   isThreadId: (id) => /^ses_[A-Za-z0-9]+$/i.test(id),

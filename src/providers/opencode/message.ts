@@ -140,7 +140,7 @@ function* modelCalls(message: Message) {
 }
 
 /** A part that stands alone, as the JSON storage keeps it: whose message it belongs to is said elsewhere. */
-export function readLonePart(out: FindingsOf, part: Part, session: string): void {
+export function readLonePart(out: FindingsOf, part: Part, session: string, by: "model" | "anyone" = "anyone"): void {
   const tool = toolOf(part);
   const agent = key.session(session);
   if (tool !== null) {
@@ -152,7 +152,7 @@ export function readLonePart(out: FindingsOf, part: Part, session: string): void
   if (part.type !== "text") return;
   const text = textIn(part);
   // Only what a model says has times.
-  if (part.start !== null)
+  if (part.start !== null || by === "model")
     out.add({ type: "record", role: "assistant", stands: null, certain: true, calls: [], results: [], text: text.trim() === "" ? null : text, message: false });
   else if (isSynthetic(part)) readNotices(out, text);
   else if (text.trim() !== "") out.add({ type: "agent-described", agent, prompt: text });

@@ -1,14 +1,15 @@
 import { commandOf, optionIn } from "../../core/command.ts";
 import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { hash } from "../../core/hash.ts";
+import { type AgentKey, partsOf } from "../../core/ids.ts";
+import { asNumber, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
 import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
 import { eventsOfPart } from "./events.ts";
 import * as key from "./keys.ts";
 import { partKey, readLonePart } from "./message.ts";
-import { partOf } from "./shapes.ts";
+import { type Part, partOf } from "./shapes.ts";
 import { tokensOf } from "./tokens.ts";
 
 const NAMES = new Set(["opencode", "opencode-ai"]);
@@ -44,22 +45,23 @@ export class OpencodeStream implements LiveReader {
 
   timeIn = (said: JsonObject) => asTime(said.timestamp);
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
+  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number | null) {
     if (!this.#isBegun) out.add(AT_WORK);
     this.#isBegun = true;
     if (said.type === "error") out.add(turnEnded(thread, "errored", `its stream says ${errorIn(said)}`));
-    const part = partOf(said.part);
-    const [session, message] = [asWords(said.sessionID), asWords(part?.json.messageID)];
-    if (part === null || session === null || message === null) return;
-    if (part.type === "step-finish") return this.#readStep(out, part.json, message, thread);
-    readLonePart(out.part({ keys: [partKey(part)] }), part, session);
+    const part = partIn(said);
+    if (part === null) return;
+    const session = partsOf(thread).thread;
+    // Without the message's id, the time tells steps apart.
+    if (part.type === "step-finish") return this.#readStep(out, part.json, asWords(part.json.messageID) ?? `${session} ${at}`, thread);
+    readLonePart(out.part({ keys: [partKey(part)] }), part, session, "model");
   }
 
-  events(said: JsonObject, thread: AgentKey, at: number): readonly EventDraft[] {
+  events(said: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[] {
     if (said.type === "error") return [{ speaker: thread, keys: [], at, kind: "error", text: errorIn(said), tool: null, response: null }];
-    const part = partOf(said.part);
-    const session = asWords(said.sessionID);
-    return part === null || session === null ? [] : eventsOfPart(part, session, key.record(`${asText(part.json.messageID)} 0`));
+    const part = partIn(said);
+    const session = partsOf(thread).thread;
+    return part === null ? [] : eventsOfPart(part, session, key.record(`${asText(part.json.messageID)} 0`), "model");
   }
 
   #readStep(out: FindingsOf, step: JsonObject, message: string, thread: AgentKey) {
@@ -70,6 +72,31 @@ export class OpencodeStream implements LiveReader {
     out.add({ type: "model-call", ...call, ...(costUsd === null ? {} : { costUsd }) });
     if (asText(step.reason) === "stop") out.add(turnEnded(thread, "completed", "its stream says that its last answer is finished"));
   }
+}
+
+/** What parts are called, by the lines that carry them. */
+const PART_TYPES: Readonly<Record<string, string>> = {
+  tool_use: "tool",
+  text: "text",
+  reasoning: "reasoning",
+  step_start: "step-start",
+  step_finish: "step-finish",
+};
+
+/** Tools that pass a stream on may leave out the ids, types and times of parts: the line around a part tells its type and its time. */
+function partIn(said: JsonObject): Part | null {
+  const json = asObject(said.part);
+  if (json === null) return null;
+  const type = asWords(json.type) ?? PART_TYPES[asText(said.type) ?? ""];
+  const part = partOf({ ...json, type, id: asWords(json.id) ?? asWords(json.callID) ?? `line ${hash(jsonText(said) ?? "")}` });
+  const at = asTime(said.timestamp);
+  return part === null || part.start !== null ? part : { ...part, start: at, end: at };
+}
+
+/** Whether OpenCode printed a line. */
+export function isPrinted(said: JsonObject): boolean | null {
+  const isLine = Object.hasOwn(PART_TYPES, asText(said.type) ?? "") ? asObject(said.part) !== null : said.type === "error" && asObject(said.error) !== null;
+  return isLine && key.isSessionId(asText(said.sessionID) ?? "") ? true : null;
 }
 
 function errorIn(said: JsonObject): string {

@@ -25,19 +25,19 @@ export function readTask(out: FindingsOf, part: Part, tool: ToolPart, session: s
   const input = asObject(tool.input) ?? {};
   const call = key.call(session, tool.callId);
   const [child, rule] = childOf(tool);
-  const [prompt, agentType] = [asText(input.prompt), asWords(input.subagent_type)];
-  out.addAt(part.start, {
-    type: "spawn-called",
-    call,
-    tool: tool.tool,
-    makes: tool.tool === TASK ? "one" : "maybe",
-    prompt,
-    agentType,
-    description: asWords(input.description),
-    name: null,
-    offers: [],
-  });
-  if (child !== null) {
+  const [prompt, agentType, description] = [asText(input.prompt), asWords(input.subagent_type), asWords(input.description)];
+  if (child !== null && asWords(part.json.callID) === null) {
+    // A call without an id cannot be named as what made the child; whose call it was is known all the same.
+    const agent = key.session(child);
+    const asked = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
+    const says = `a ${tool.tool} call of its parent names session ${child}`;
+    out.addAt(part.start, { type: "agent-described", agent, ...asked });
+    out.addAt(part.start, { type: "parent-named", child: agent, parent: key.session(session), rule, source: "parent_rollout", confidence: 1, says });
+  } else {
+    const makes = tool.tool === TASK ? "one" : "maybe";
+    out.addAt(part.start, { type: "spawn-called", call, tool: tool.tool, makes, prompt, agentType, description, name: null, offers: [] });
+  }
+  if (child !== null && asWords(part.json.callID) !== null) {
     const says = `the ${tool.tool} call ${tool.callId} names session ${child}`;
     out.addAt(part.start, { type: "call-spawned", call, child: key.session(child), rule, source: "parent_rollout", says });
   }

@@ -1,13 +1,14 @@
-import { liveAt, liveStream } from "../../core/live-stream.ts";
+import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
 import type { Provider } from "../../core/provider.ts";
 import { entryIn } from "./entry.ts";
 import { NAME } from "./keys.ts";
 import { locate } from "./locate.ts";
-import { PiStream, wrap } from "./stream.ts";
+import { isPrinted, PiStream, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
-const LIVE = { run: liveStream({ open: (saved) => new PiStream(saved), promptIn: () => null }) };
+const STREAM = { open: (saved?: unknown) => new PiStream(saved), promptIn: () => null };
+const LIVE = { run: liveStream(STREAM) };
 
 /** Pi, 0.73 to 0.87, and the extensions that give it agents. How each format is known: docs/formats/pi.md. */
 export const pi: Provider = {
@@ -34,6 +35,7 @@ export const pi: Provider = {
   },
   recorded: (path) => liveAt(LIVE, path),
   wrap,
+  printed: { form: "pi --mode json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   isThreadId: (id) => /^[0-9a-f-]{6,36}$/i.test(id),
   isAgentId: (id) => /^[\w.|:-]+$/.test(id),

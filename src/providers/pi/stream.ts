@@ -18,6 +18,9 @@ export function wrap(words: readonly string[]): Wrapping | null {
   return speakingOnly(mode === "json", mode === "json" ? words : mode === null ? [...words, "--mode", "json"] : null);
 }
 
+/** Whether Pi printed a line. Its sessions begin with the same header in their files, so only what stands in no file tells. */
+export const isPrinted = (said: JsonObject): boolean | null => (said.type === "agent_start" && !("id" in said) ? true : null);
+
 /** What `--mode json` prints: messages without the ids of their entries, and calls with theirs. */
 export class PiStream implements LiveReader {
   /** How many agents a call makes. */

@@ -5,7 +5,7 @@ import type { ManualLink } from "../../core/parents.ts";
 import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { OUTBOX_TABLES, type Outbox, outboxIn } from "./outbox.ts";
+import { OUTBOX_TABLES, type Outbox, outboxIn, POSTED_TABLE } from "./outbox.ts";
 import { type KeptRelays, keptRelays, RELAY_TABLE } from "./relays.ts";
 
 /** What people decided. Apart from the index, because it cannot be worked out again. */
@@ -35,6 +35,7 @@ const MIGRATIONS = [
   OUTBOX_TABLES,
   `${CARD_TABLES}; ${RELAY_TABLE}`,
   "ALTER TABLE link ADD COLUMN call TEXT; ALTER TABLE link ADD COLUMN request TEXT",
+  POSTED_TABLE,
 ];
 
 export async function openKept(path: string): Promise<Kept> {

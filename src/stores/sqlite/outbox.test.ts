@@ -21,8 +21,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({ key: `${key}:closed`, batch, what: key, body: new Uint8Array(bytes) });
-const put = (...parcels: readonly Parcel[]) => outbox.put("x", () => parcels, 1);
+const parcel = (key: string, batch = "b", bytes = 10): Parcel => ({ key, place: "", isEnd: true, batch, what: key, body: new Uint8Array(bytes) });
+const put = (...parcels: readonly Parcel[]) => outbox.put("x", "t", () => parcels, 1).put;
 const LIMIT = { items: 100, bytes: 1_000 };
 const next = () => outbox.next("x", LIMIT).map(({ what }) => what);
 const state = () => outbox.destinations().find(({ name }) => name === "x");
@@ -41,10 +41,25 @@ describe("the outbox", () => {
     expect(state()).toMatchObject({ waiting: 0, delivered: 3, deliveredAt: 5 });
   });
 
+  it("refuses what contradicts something that was put in before, and ends it once, where it stands", () => {
+    const run = (place: string, isEnd: boolean): Parcel => ({ ...parcel("run"), place, isEnd });
+    const putIn = (one: Parcel) => outbox.put("x", "t", () => [one], 1);
+    expect(putIn(run("chain a.b", false))).toEqual({ put: 1, refused: [] });
+    expect(outbox.stillOpen("x", "t")).toEqual([{ key: "run", place: "chain a.b", isOpen: true }]);
+    expect(putIn(run("chain a.b", false)).refused).toEqual(["run"]);
+    expect(putIn(run("chain a.c", true)).refused).toEqual(["run"]);
+    outbox.moved("x", "t", "other");
+    expect([outbox.stillOpen("x", "t").length, outbox.stillOpen("x", "other").length]).toEqual([0, 1]);
+    expect(putIn(run("chain a.b", true))).toEqual({ put: 1, refused: [] });
+    expect(putIn(run("chain a.b", true)).refused).toEqual(["run"]);
+    expect(outbox.stillOpen("x", "other")).toEqual([]);
+  });
+
   it("takes in all or nothing", () => {
     expect(() =>
       outbox.put(
         "x",
+        "t",
         () => {
           throw new Error("no room");
         },
@@ -61,15 +76,15 @@ describe("the outbox", () => {
     const full = outboxIn(db, "local");
     db.exec(`PRAGMA max_page_count = ${Number(db.prepare("PRAGMA page_count").get()?.page_count) + 2}`);
     const parcels = Array.from({ length: 50 }, (_, i) => parcel(`p${i}`, "b", 4_000));
-    expect(() => full.put("x", () => parcels, 1)).toThrow("full");
+    expect(() => full.put("x", "t", () => parcels, 1)).toThrow("full");
     expect(state()?.waiting).toBe(0);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(full.put("x", () => parcels, 1)).toBe(50);
+    expect(full.put("x", "t", () => parcels, 1).put).toBe(50);
     db.close();
   });
 
   it("gives out the oldest batch, as much as fits, and never a beginning with its end", () => {
-    put({ ...parcel("a"), key: "a:open" }, parcel("other", "b2"), parcel("c"), parcel("a"), parcel("d"));
+    put({ ...parcel("a"), isEnd: false }, parcel("other", "b2"), parcel("c"), parcel("a"), parcel("d"));
     expect(next()).toEqual(["a", "c"]);
     expect(outbox.next("x", { items: 1, bytes: 1_000 }).length).toBe(1);
     expect(outbox.next("x", { items: 100, bytes: 5 }).length).toBe(1);

@@ -3,7 +3,6 @@ import { type Statements, statementsOf } from "./outbox-statements.ts";
 
 /**
  * What is to be sent, and what was. Written down before it is sent, and taken out only once it is known to have arrived.
- * `exported` remembers everything that was ever put in, so that nothing is put in twice.
  */
 export const OUTBOX_TABLES = `
   CREATE TABLE destination (
@@ -49,10 +48,41 @@ export const OUTBOX_TABLES = `
     PRIMARY KEY (owner, destination, thread)
   ) STRICT, WITHOUT ROWID`;
 
+/**
+ * Everything that was ever put in, and where it stands at the destination. A row is written once; afterwards it can only be ended, once and in the same place.
+ * It takes the place of `exported`, which knew neither.
+ */
+export const POSTED_TABLE = `
+  DROP TABLE exported;
+  CREATE TABLE posted (
+    owner TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    key TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    place TEXT NOT NULL,
+    is_open INTEGER NOT NULL,
+    PRIMARY KEY (owner, destination, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX posted_open ON posted (owner, destination, thread) WHERE is_open = 1`;
+
+/** What was sent before under a key. */
+export interface Posted {
+  readonly key: string;
+  readonly place: string;
+  /** Its end has not been told yet. */
+  readonly isOpen: boolean;
+}
+
+export type FindPosted = (key: string) => Posted | undefined;
+
 /** Something to be sent, before it is put in. */
 export interface Parcel {
-  /** Names it for good: what has the name of something that was put in before is not put in again. */
+  /** Names what it tells of, for good: a run, a span. */
   readonly key: string;
+  /** Where that stands at the destination, in the destination's own words. Two parcels of one key must agree. */
+  readonly place: string;
+  /** False: it goes on, and another parcel will tell its end. */
+  readonly isEnd: boolean;
   /** What is sent together, and retried together: a trace. */
   readonly batch: string;
   /** For people. */
@@ -60,7 +90,7 @@ export interface Parcel {
   readonly body: Uint8Array;
 }
 
-export interface OutboxItem extends Parcel {
+export interface OutboxItem extends Pick<Parcel, "key" | "batch" | "what" | "body"> {
   readonly id: number;
   readonly at: number;
   readonly attempts: number;
@@ -84,17 +114,30 @@ export interface DestinationState {
   /** What it took and then did not keep, in its own words. */
   readonly turnedDown: string | null;
   readonly holder: string | null;
+  /** When somebody last asked for another look. */
+  readonly askedAt: number;
   readonly waiting: number;
   readonly waitingBytes: number;
   readonly refused: number;
+}
+
+export interface PutCount {
+  readonly put: number;
+  /** Keys of the parcels that were refused. */
+  readonly refused: readonly string[];
 }
 
 export interface Outbox {
   /** Makes it known. The first `since` counts. */
   open(destination: string, since: number | null): void;
   destinations(): readonly DestinationState[];
-  /** All or nothing. Says how many were new. `choose` is told what was put in before. */
-  put(destination: string, choose: (wasPut: (key: string) => boolean) => readonly Parcel[], at: number): number;
+  /**
+   * All or nothing. `choose` is told what was put in before. A parcel that repeats or contradicts what was put in before is refused;
+   * `thread` is whose `stillOpen` finds what has no end yet.
+   */
+  put(destination: string, thread: string, choose: (find: FindPosted) => readonly Parcel[], at: number): PutCount;
+  /** What was put in for a thread and has not been ended. */
+  stillOpen(destination: string, thread: string): readonly Posted[];
   /** The oldest that wait, all of one batch; of what begins and ends, never both. */
   next(destination: string, limit: { readonly items: number; readonly bytes: number }): readonly OutboxItem[];
   items(destination: string, limit: number): readonly OutboxItem[];
@@ -116,6 +159,8 @@ export interface Outbox {
   lookedTo(destination: string, at: number): void;
   unfinished(destination: string): readonly string[];
   setUnfinished(destination: string, thread: string, isUnfinished: boolean): void;
+  /** What is unfinished or open in a thread is so in another one from now on. */
+  moved(destination: string, from: string, to: string): void;
 }
 
 export function outboxIn(db: DatabaseSync, owner: string): Outbox {
@@ -144,13 +189,23 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
         if (since !== null) sql().since.run(since, owner, destination);
       }),
     destinations: () => sql().destinations.all(owner, owner).map(stateOf),
-    put: (destination, choose, at) =>
+    put: (destination, thread, choose, at) =>
       whole(() => {
-        const wasPut = (key: string) => sql().wasPut.get(owner, destination, key) !== undefined;
-        const fresh = choose(wasPut).filter(({ key }) => sql().remember.run(owner, destination, key).changes > 0);
-        for (const { batch, key, what, body } of fresh) sql().put.run(owner, destination, batch, key, what, body, at);
-        return fresh.length;
+        const find = (key: string) => postedOf(sql().posted.get(owner, destination, key));
+        const parcels = choose(find);
+        const isTaken = ({ key, place, isEnd }: Parcel) =>
+          find(key) === undefined
+            ? sql().post.run(owner, destination, key, thread, place, isEnd ? 0 : 1).changes > 0
+            : isEnd && sql().end.run(owner, destination, key, place).changes > 0;
+        const taken = parcels.filter(isTaken);
+        for (const { batch, key, isEnd, what, body } of taken) sql().put.run(owner, destination, batch, `${key}:${isEnd ? "closed" : "open"}`, what, body, at);
+        const fresh = new Set(taken);
+        return { put: taken.length, refused: parcels.flatMap((parcel) => (fresh.has(parcel) ? [] : [parcel.key])) };
       }),
+    stillOpen: (destination, thread) =>
+      sql()
+        .stillOpen.all(owner, destination, thread)
+        .flatMap((row) => postedOf(row) ?? []),
     next: (destination, limit) => cutBatch(sql().next.all(owner, destination, owner, destination, limit.items).map(itemOf), limit.bytes),
     items: (destination, limit) => sql().items.all(owner, destination, limit).map(itemOf),
     arrived: (destination, ids, at, turnedDown) =>
@@ -187,6 +242,11 @@ export function outboxIn(db: DatabaseSync, owner: string): Outbox {
       sql()
         .unfinished.all(owner, destination)
         .map((row) => String(row.thread)),
+    moved: (destination, from, to) =>
+      whole(() => {
+        sql().movePosted.run(to, owner, destination, from);
+        if (sql().removeUnfinished.run(owner, destination, from).changes > 0) sql().addUnfinished.run(owner, destination, to);
+      }),
     setUnfinished: (destination, thread, isUnfinished) => void (isUnfinished ? sql().addUnfinished : sql().removeUnfinished).run(owner, destination, thread),
   };
 }
@@ -210,6 +270,9 @@ type Row = Readonly<Record<string, unknown>>;
 
 const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value));
 
+const postedOf = (row: Row | undefined): Posted | undefined =>
+  row === undefined ? undefined : { key: String(row.key), place: String(row.place), isOpen: row.is_open === 1 };
+
 const itemOf = (row: Row): OutboxItem => ({
   id: Number(row.id),
   key: String(row.key),
@@ -232,6 +295,7 @@ const stateOf = (row: Row): DestinationState => ({
   deliveredAt: row.delivered_at === null ? null : Number(row.delivered_at),
   turnedDown: textOrNull(row.turned_down),
   holder: textOrNull(row.holder),
+  askedAt: Number(row.asked_at),
   waiting: Number(row.waiting),
   waitingBytes: Number(row.waiting_bytes),
   refused: Number(row.refused),

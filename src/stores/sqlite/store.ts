@@ -250,14 +250,14 @@ class SqliteStore implements Store {
         const thread = this.#sql("SELECT id, version FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
         versions.set(key, Number(thread?.version ?? 0));
         const files = this.#sql(
-          "SELECT f.id, d.path || '/' || f.name AS path, f.root, f.size, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file JOIN folder d ON d.id = f.folder WHERE ft.thread = ?",
+          "SELECT f.id, d.path || '/' || f.name AS path, f.root, f.size, f.offset, f.gone FROM file_thread ft JOIN file f ON f.id = ft.file JOIN folder d ON d.id = f.folder WHERE ft.thread = ?",
         ).all(Number(thread?.id ?? -1));
-        for (const { id, path, root, size, gone } of files) {
+        for (const { id, path, root, size, offset, gone } of files) {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
           read.add(Number(id));
           for (const o of this.#chunks.of(Number(id), path as string))
-            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), gone: gone === 1 }));
+            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
       }
     } finally {

@@ -60,9 +60,9 @@ describe("an icicle", () => {
       cacheWrite1hTokens: 0,
       costUsd: 0.5,
     };
-    const agent = sampleAgent("x", null, { usage: { own: usage, internal: { ...usage, costUsd: 0.25 }, subtree: usage } });
+    const agent = sampleAgent("x", null, { usage: { own: usage, internal: { ...usage, costUsd: 0.25 }, subtree: usage, reported: null } });
     expect((["time", "cost", "tokens", "calls"] as const).map((measure) => ownOf(agent, measure, spans, 100))).toEqual([50, 0.75, 20, 4]);
-    const unpriced = sampleAgent("x", null, { usage: { own: { ...usage, costUsd: null }, internal: null, subtree: usage } });
+    const unpriced = sampleAgent("x", null, { usage: { own: { ...usage, costUsd: null }, internal: null, subtree: usage, reported: null } });
     expect(ownOf(unpriced, "cost", spans, 100)).toBeNull();
   });
 });

@@ -37,7 +37,7 @@ export function sampleAgent(uri: string, parent: string | null, more: Partial<Ag
     endedAt: null,
     lastActivityAt: null,
     durationMs: null,
-    usage: { own: NOTHING, internal: null, subtree: NOTHING },
+    usage: { own: NOTHING, internal: null, subtree: NOTHING, reported: null },
     counts: { messages: 0, toolCalls: 0, toolErrors: 0, spawned: 0, descendants: 0, byStatus: {} },
     result: null,
     records: [],

@@ -6,7 +6,7 @@ export { STATUSES } from "../../../src/core/agent.ts";
 export type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
 export type { Message } from "../../../src/core/messages.ts";
 export type { Usage } from "../../../src/core/usage.ts";
-export { totalTokens } from "../../../src/core/usage.ts";
+export { reportedOnly, totalTokens } from "../../../src/core/usage.ts";
 
 export interface Paged<T> {
   readonly items: readonly T[];

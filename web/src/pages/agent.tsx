@@ -4,7 +4,7 @@ import { ago, bytes, count, dateAndTime, displayName, duration, money, plural, U
 import { formatRoute } from "../data/route.ts";
 import { oneLine, visible } from "../data/text.ts";
 import { timeline } from "../data/timeline.ts";
-import { type AgentRecord, totalTokens } from "../data/types.ts";
+import { type AgentRecord, reportedOnly, totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
 import { useEvents } from "../state/events.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
@@ -235,6 +235,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
           <dd>
             {count(agent().usage.own.inputTokens)} input, {count(agent().usage.own.outputTokens)} output, {count(agent().usage.own.cacheReadTokens)} cache read,{" "}
             {count(agent().usage.own.cacheWriteTokens)} cache write, in {plural(agent().usage.own.calls, "call")}
+            <Show when={reportedOnly(agent().usage)}>{(tokens) => <>; the product reported {count(tokens())} tokens, which are in no sum</>}</Show>
           </dd>
           <dt>Version</dt>
           <dd>{agent().productVersion ?? UNKNOWN}</dd>
