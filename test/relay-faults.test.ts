@@ -149,6 +149,9 @@ describe("a server", () => {
     expect(routes()).toEqual(missing);
     expect((await tree()).status).toBe("completed");
     // It is not asked for the same again and again.
+    const looks = (from: number) => server.requests.slice(from).filter((path) => path === "/permission").length;
+    const cut = server.requests.length;
+    await until(() => looks(cut) > 2);
     const asked = server.requests.length;
     await until(() => server.requests.slice(asked).filter((path) => path === "/permission").length > 2);
     expect(server.requests.slice(asked).filter((path) => path.endsWith("/message"))).toEqual([]);
