@@ -1,9 +1,11 @@
 import type { RecordedExchange } from "../core/exchange.ts";
 import { type AgentKey, threadOf } from "../core/ids.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
+import type { ConversationMessage, Subtask } from "../core/request.ts";
 import { Failure } from "./failure.ts";
 import type { Library } from "./library.ts";
-import { Requests } from "./requests.ts";
+import { messagesOf } from "./request-content.ts";
+import { longest, Requests } from "./requests.ts";
 import { resolve } from "./resolve.ts";
 
 export interface Branch {
@@ -60,13 +62,56 @@ export function conversations(
   }
 }
 
+interface Page<T> {
+  readonly items: readonly T[];
+  /** Where the next page begins; null on the last one. */
+  readonly next: number | null;
+}
+
+/** A conversation with what was said in it. */
+export interface ConversationDetail extends Omit<Conversation, "messages" | "subtasks"> {
+  readonly message_count: number;
+  readonly subtask_count: number;
+  /** The branch whose messages these are. */
+  readonly branch: string;
+  readonly messages: Page<ConversationMessage>;
+  readonly subtasks: Page<Subtask>;
+}
+
+export interface ConversationAsked {
+  /** Left out: the branch with the newest request. */
+  readonly branch?: string;
+  readonly limit: number;
+  /** How many were told before. */
+  readonly messagesAfter: number;
+  readonly subtasksAfter: number;
+}
+
 /** By its id, or by the URI of any agent of it. */
-export function conversation(library: Library, id: string): Conversation {
+export async function conversation(library: Library, id: string, asked: ConversationAsked): Promise<ConversationDetail> {
   const reader = new Reader(library);
   const root = reader.rootOf(threadOf(resolve(library, id).key));
   if (root === null || reader.below(root).length === 0)
     throw new Failure("not_found", `no API traffic of ${id} was recorded`, ["next: GET /api/conversations"]);
-  return reader.read(root);
+  const { messages, subtasks, ...rest } = reader.read(root);
+  const own = reader.own(root);
+  const branch = asked.branch ?? own.at(-1)?.branch ?? "main";
+  const requests = own.filter((exchange) => exchange.branch === branch);
+  if (asked.branch !== undefined && requests.length === 0)
+    throw new Failure("not_found", `no branch ${branch} in ${rest.uri}`, [`branches: ${rest.branches.map(({ name }) => name).join(", ")}`]);
+  return {
+    ...rest,
+    message_count: messages,
+    subtask_count: subtasks,
+    branch,
+    messages: pageOf(await messagesOf(requests), asked.messagesAfter, asked.limit),
+    subtasks: pageOf(reader.subtasks(root), asked.subtasksAfter, asked.limit),
+  };
+}
+
+function pageOf<T>(all: readonly T[], after: number, limit: number): Page<T> {
+  const end = after + limit;
+  return { items: all.slice(after, end), next: end < all.length ? end : null };
 }
 
 /** Works every tree out once. */
@@ -104,11 +149,20 @@ class Reader {
     return newest !== undefined && (newest.at > at || (newest.at === at && newest.id <= id));
   }
 
+  /** What the thread itself asked, without what its product asked for on its own behalf. */
+  own(root: AgentKey): readonly RecordedExchange[] {
+    return this.below(root).filter((exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root);
+  }
+
+  subtasks(root: AgentKey): readonly Subtask[] {
+    return this.#requests.subtasksBelow(root);
+  }
+
   read(root: AgentKey): Conversation {
     const forest = this.#requests.forestOf(root);
     const { uri, sessionId, title } = agentOf(forest, root);
     const all = this.below(root);
-    const own = all.filter((exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root);
+    const own = this.own(root);
     return {
       id: sessionId,
       uri,
@@ -130,6 +184,3 @@ const branchOf = (name: string, list: readonly RecordedExchange[]): Branch => ({
   first_request_id: list[0]?.id ?? "",
   last_request_id: list.at(-1)?.id ?? "",
 });
-
-/** What was said at the most, with the answer. */
-const longest = (list: readonly RecordedExchange[]) => list.reduce((most, { messages, stop }) => Math.max(most, messages + (stop === null ? 0 : 1)), 0);

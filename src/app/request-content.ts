@@ -1,7 +1,7 @@
 import type { RecordedExchange } from "../core/exchange.ts";
 import { asObject, asText, type JsonObject, jsonText } from "../core/json.ts";
 import { readRecorded } from "../core/recording.ts";
-import type { Piece, RequestContent } from "../core/request.ts";
+import type { ConversationMessage, Piece, RequestContent } from "../core/request.ts";
 import type { AskedRow, TrafficRow } from "../core/traffic.ts";
 import { partOf } from "../providers/proxy/blocks.ts";
 import { readRow } from "../providers/proxy/rows.ts";
@@ -42,6 +42,30 @@ export async function contentOf({ id, file, before }: RecordedExchange): Promise
     settings: now.rest,
     answer,
   };
+}
+
+/** The messages of a conversation, oldest first: those of its newest request, with the answer. Given are all its requests, oldest first. */
+export async function messagesOf(requests: readonly RecordedExchange[]): Promise<readonly ConversationMessage[]> {
+  const newest = requests.at(-1);
+  if (newest === undefined) return [];
+  const ids = new Set(requests.map(({ id }) => id));
+  const pieces = new Map<string, unknown>();
+  const asked = new Map<string, AskedRow>();
+  const blocks: JsonObject[] = [];
+  for (const file of new Set(requests.map((request) => request.file)))
+    for await (const row of rowsIn(file)) {
+      if (row.is === "piece") pieces.set(row.piece, row.json);
+      else if (row.is === "asked" && ids.has(row.request)) asked.set(row.request, row);
+      else if (row.is === "block" && row.request === newest.id) blocks.push(row.block);
+    }
+  const first = new Map<string, string>();
+  for (const { id } of requests) for (const name of asked.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
+  const sent = (asked.get(newest.id)?.messages ?? []).map((name) => {
+    const json = pieces.get(name);
+    return { role: roleOf(json), text: wordsIn(json), content: json ?? null, request_id: first.get(name) ?? newest.id };
+  });
+  const answer = blocks.length === 0 ? [] : [{ role: "assistant", text: wordsIn(blocks), content: blocks, request_id: newest.id }];
+  return [...sent, ...answer].map((message, i) => ({ number: i + 1, ...message }));
 }
 
 /** All of one text. */

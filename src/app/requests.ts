@@ -1,7 +1,7 @@
 import type { Status } from "../core/agent.ts";
 import type { ExchangeFilter, Invocation, RecordedExchange } from "../core/exchange.ts";
 import { type AgentKey, type CallKey, partsOf, threadOf } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
 import { treeOf } from "../core/record.ts";
 import type { RequestRecord, Subtask } from "../core/request.ts";
 import { processLiveness } from "../transports/processes.ts";
@@ -118,16 +118,31 @@ export class Requests {
     return [...called, ...linked].map(({ invocation, agent }, i) => this.#subtask(invocation, agent, forest, i + 1));
   }
 
+  /** Everybody below an agent, parents first, as sub-tasks of it. */
+  subtasksBelow(root: AgentKey): readonly Subtask[] {
+    const forest = this.forestOf(root);
+    const below = subtreeOf(forest, root).slice(1);
+    return below.map((key, i) => {
+      const agent = agentOf(forest, key);
+      const call = callOf(agent);
+      const asked = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
+      return this.#subtask(asked?.invocations.find((invocation) => invocation.call === call) ?? null, agent, forest, i + 1);
+    });
+  }
+
   #subtask(invocation: Invocation | null, agent: LinkedAgent, forest: Forest, number: number): Subtask {
     const { usage, durationMs, counts, status } = treeOf(forest, agent.key, this.#library.price);
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage.subtree;
+    const requests = this.ofThread(threadOf(agent.key)).filter((exchange) => this.agentOf(exchange)?.key === agent.key);
     return {
-      request_id: this.#firstOf(agent.key)?.id ?? null,
+      request_id: requests[0]?.id ?? null,
+      parent_task_request_id: this.#askedIn(agent),
       task_number: number,
       tool_use_id: invocation?.toolUseId ?? null,
       description: agent.description ?? invocation?.description ?? null,
       prompt: agent.prompt ?? invocation?.prompt ?? null,
-      message_count: counts.messages,
+      // Of one whose requests did not pass by, its own records tell.
+      message_count: requests.length > 0 ? longest(requests.filter(({ tag }) => tag === null)) : counts.messages,
       status,
       uri: agent.uri,
       tokens: inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens,
@@ -140,10 +155,6 @@ export class Requests {
     const known = this.#ofThread.get(thread) ?? this.#library.store.exchanges({ under: this.#under, thread, limit: Number.MAX_SAFE_INTEGER }).toReversed();
     this.#ofThread.set(thread, known);
     return known;
-  }
-
-  #firstOf(agent: AgentKey): RecordedExchange | undefined {
-    return this.ofThread(threadOf(agent)).find((exchange) => this.agentOf(exchange)?.key === agent);
   }
 
   agentOf({ thread, speaker, response }: RecordedExchange): LinkedAgent | null {
@@ -159,6 +170,10 @@ export class Requests {
     return known;
   }
 }
+
+/** How many messages the longest of these conversations has, with the answer. */
+export const longest = (list: readonly RecordedExchange[]): number =>
+  list.reduce((most, { messages, stop }) => Math.max(most, messages + (stop === null ? 0 : 1)), 0);
 
 /** The call of its parent that the agent answers. An agent that was moved by hand no longer answers the call of another. */
 function callOf({ evidence }: LinkedAgent): CallKey | null {

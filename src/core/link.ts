@@ -7,7 +7,7 @@ import { type Liveness, processViews } from "./liveness.ts";
 import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
-import { decideParents, type ManualLink, type ParentEvidence, type SpawnCall } from "./parents.ts";
+import { decideParents, type ManualLink, type Parentage, type ParentEvidence, type SpawnCall } from "./parents.ts";
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
@@ -136,7 +136,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
 
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
   const processes = processViews(facts, infoOf, options.liveness);
-  const said = statementsByAgent(facts, parentage.agentsOfCall);
+  const said = statementsByAgent(facts, parentage, ownership.copiedFrom);
   const lastActivity = subtreeActivity(order, infoOf);
   const names = nameAll(order, parentOf, (key) => parentage.spawnCall(key));
   const idsOf = (key: AgentKey) => {
@@ -217,15 +217,18 @@ function emptyAgent(key: AgentKey): GatheredAgent {
   return gatherAgents([], () => undefined, [key]).get(key) as GatheredAgent;
 }
 
-function statementsByAgent(facts: readonly Observation[], agentsOfCall: ReturnType<typeof decideParents>["agentsOfCall"]) {
+/** What a copy of a thread says of a call that it copied gives way to the agent's own records: the call was interrupted in the copy, where it never ran. */
+function statementsByAgent(facts: readonly Observation[], { agentsOfCall, spawnCall }: Parentage, copiedFrom: ReadonlyMap<AgentKey, AgentKey>) {
   const said = new Map<AgentKey, ObservationOf<"lifecycle">[]>();
   for (const fact of facts) {
     if (fact.type !== "lifecycle") continue;
     const agents = typeof fact.of === "string" ? [fact.of] : agentsOfCall(fact.of.call);
     for (const agent of agents) {
-      const list = said.get(agent);
-      if (list === undefined) said.set(agent, [fact]);
-      else list.push(fact);
+      const caller = spawnCall(agent)?.speaker;
+      const isOfCopy = copiedFrom.has(fact.speaker) && caller !== undefined && caller !== fact.speaker;
+      const list = said.get(agent) ?? [];
+      list.push(isOfCopy ? { ...fact, yields: true } : fact);
+      said.set(agent, list);
     }
   }
   for (const list of said.values()) list.sort(byTime);

@@ -40,6 +40,8 @@ export interface RequestRecord {
 export interface Subtask {
   /** Its first request; null where none of it went by. */
   readonly request_id: string | null;
+  /** The request whose answer called for it; null where that did not pass by. */
+  readonly parent_task_request_id: string | null;
   readonly task_number: number;
   /** Null where it was linked to the request by hand and answers none of its calls. */
   readonly tool_use_id: string | null;
@@ -72,6 +74,18 @@ export interface RequestContent {
   readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
   readonly settings: JsonObject;
   readonly answer: readonly JsonObject[];
+}
+
+/** One message of a conversation. */
+export interface ConversationMessage {
+  /** From 1, oldest first. */
+  readonly number: number;
+  readonly role: string;
+  readonly text: string;
+  /** As the API has it; of an answer, its blocks. */
+  readonly content: unknown;
+  /** The request that first held it, or whose answer it is. */
+  readonly request_id: string;
 }
 
 /** One with all that was said in it. */

@@ -54,38 +54,42 @@ export const RequestDetail = v.object({
 });
 export const PieceText = v.object({ json: v.unknown() });
 
-export const Subtasks = v.object({
-  items: v.array(
-    v.object({
-      request_id: text,
-      task_number: count,
-      tool_use_id: text,
-      description: text,
-      prompt: text,
-      message_count: count,
-      status,
-      uri: v.string(),
-      tokens: count,
-      duration_ms: v.nullable(v.number()),
-    }),
-  ),
-  next: v.null(),
-});
-
-export const Conversation = v.pipe(
+const subtasks = v.array(
   v.object({
-    id: v.string(),
+    request_id: text,
+    parent_task_request_id: text,
+    task_number: count,
+    tool_use_id: text,
+    description: text,
+    prompt: text,
+    message_count: count,
+    status,
     uri: v.string(),
-    title: text,
-    messages: count,
-    requests: count,
-    subtasks: count,
-    branches: v.array(v.object({ name: v.string(), requests: count, messages: count, first_request_id: v.string(), last_request_id: v.string() })),
-    first_at: when,
-    last_at: when,
+    tokens: count,
+    duration_ms: v.nullable(v.number()),
   }),
-  v.metadata({ ref: "Conversation" }),
 );
+export const Subtasks = v.object({ items: subtasks, next: v.null() });
+
+const conversation = {
+  id: v.string(),
+  uri: v.string(),
+  title: text,
+  requests: count,
+  branches: v.array(v.object({ name: v.string(), requests: count, messages: count, first_request_id: v.string(), last_request_id: v.string() })),
+  first_at: when,
+  last_at: when,
+};
+const Conversation = v.pipe(v.object({ ...conversation, messages: count, subtasks: count }), v.metadata({ ref: "Conversation" }));
+const message = v.object({ number: count, role: v.string(), text: v.string(), content: v.unknown(), request_id: v.string() });
+export const ConversationDetail = v.object({
+  ...conversation,
+  message_count: count,
+  subtask_count: count,
+  branch: v.pipe(v.string(), v.description("The branch whose messages these are")),
+  messages: v.object({ items: v.array(message), next: text }),
+  subtasks: v.object({ items: subtasks, next: text }),
+});
 export const Conversations = v.object({ items: v.array(Conversation), next: text });
 
 export const RequestsQuery = v.strictObject({
@@ -95,3 +99,9 @@ export const RequestsQuery = v.strictObject({
   cursor: v.optional(v.string()),
 });
 export const ConversationsQuery = v.strictObject({ limit: v.optional(wholeNumber(1, 200), "50"), cursor: v.optional(v.string()) });
+export const ConversationQuery = v.strictObject({
+  branch: v.optional(v.pipe(v.string(), v.description("whose messages to tell; the one with the newest request if left out"))),
+  limit: v.optional(wholeNumber(1, 1_000), "50"),
+  messages_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the messages of the page before"))),
+  subtasks_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the sub-tasks of the page before"))),
+});

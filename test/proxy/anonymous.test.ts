@@ -104,28 +104,28 @@ it("what two sessions ask for at the same time is given to neither", async () =>
   expect(alone.trees.map(({ prompt, children }) => [prompt, children.map((child) => child.prompt)])).toEqual([["First", ["Do it all"]]]);
 });
 
-it("an agent that begins after the window is nobody's", async () => {
+/** Calls, and 60 seconds later an agent with that prompt begins, for a client that says where it works. */
+async function rootsAfter(windows: string): Promise<number> {
   const settings = join(mkdtempSync(join(tmpdir(), "retinue-window-")), "config.yaml");
   onTestFinished(() => rmSync(dirname(settings), { recursive: true }));
-  writeFileSync(settings, "match_window:\n  default: 7d\n  hosts:\n    127.0.0.1: 1s\n");
-  const { values } = await loadSettings({ RETINUE_CONFIG: settings });
-  expect([values.match_window.defaultMs, values.match_window.hosts.get("127.0.0.1")]).toEqual([7 * 86_400_000, 1_000]);
-  const call = {
-    ...exchange(1, [message("user", "First")], ""),
-    response: {
-      id: "msg_1",
-      type: "message",
-      model: "m",
-      content: [{ type: "tool_use", id: "toolu_1", name: "Task", input: { prompt: "Do it all" } }],
-      stop_reason: "tool_use",
-      usage: {},
-    },
-  };
+  writeFileSync(settings, windows);
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const proxied = await startProxied(upstream.url, { settings: await loadSettings({ RETINUE_CONFIG: settings }) });
   onTestFinished(() => proxied.dispose());
-  await replay([call, exchange(2, [message("user", "Do it all")], "Done")], proxied.url, upstream);
+  const system = `${"You are an agent. ".repeat(300)}\n<env>\n  Working directory: /home/dev/shop\n</env>`;
+  const call = { type: "tool_use", id: "toolu_1", name: "Task", input: { prompt: "Do it all" } };
+  const asked = [
+    exchange(1, [message("user", "First")], "", {
+      response: { id: "msg_1", type: "message", model: "m", content: [call], stop_reason: "tool_use", usage: {} },
+    }),
+    exchange(2, [message("user", "Do it all")], "Done"),
+  ];
+  await replay(
+    asked.map((one) => ({ ...one, request: { ...one.request, system } })),
+    proxied.url,
+    upstream,
+  );
   await proxied.stop();
   const [file = ""] = readdirSync(proxied.folder);
   const late = readFileSync(join(proxied.folder, file), "utf8").replace(
@@ -134,7 +134,23 @@ it("an agent that begins after the window is nobody's", async () => {
   );
   writeFileSync(join(proxied.folder, file), late);
   const { forest } = await proxied.read();
-  expect(forest.roots.filter((key) => (forest.agents.get(key)?.calls.length ?? 0) > 0)).toHaveLength(2);
+  const roots = forest.roots.filter((key) => (forest.agents.get(key)?.calls.length ?? 0) > 0);
+  for (const key of roots) expect(forest.agents.get(key)?.cwd).toBe("/home/dev/shop");
+  return roots.length;
+}
+
+it.each([
+  ["match_window: 7d", 1],
+  ["match_window: 1s", 2],
+  ["match_window: session", 1],
+  ["match_window:\n  default: 7d\n  hosts:\n    127.0.0.1: 1s", 2],
+  ["match_window:\n  default: 1s\n  hosts:\n    127.0.0.1: 7d", 1],
+  ["match_window:\n  default: 7d\n  projects:\n    /home/dev/shop: 1s", 2],
+  ["match_window:\n  default: 1s\n  projects:\n    /home/dev: session", 1],
+  ["match_window:\n  default: 7d\n  projects:\n    /home/dev/shopping: 1s", 1],
+  ["match_window:\n  default: 1s\n  projects:\n    /home/dev/shop: 7d\n  hosts:\n    127.0.0.1: 1s", 1],
+])("an agent that begins after the window is nobody's: %s", async (windows, roots) => {
+  expect(await rootsAfter(`${windows}\n`)).toBe(roots);
 });
 
 it("follows a conversation through branches, retries, reminders and compaction", async () => {

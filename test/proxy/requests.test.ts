@@ -1,9 +1,8 @@
 /** What the proxy records, over HTTP, while it comes in: requests, their sub-tasks, conversations, links by hand. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Conversation } from "../../src/app/conversations.ts";
-
 import type { AgentTree } from "../../src/core/agent.ts";
-import type { RequestDetail, RequestRecord, Subtask } from "../../src/core/request.ts";
+import type { ConversationMessage, RequestDetail, RequestRecord, Subtask } from "../../src/core/request.ts";
 import { type ApiDocument, faultsIn } from "../openapi.ts";
 import { startServer, type TestServer, until } from "../server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
@@ -11,6 +10,14 @@ import type { Upstream } from "./upstream.ts";
 import { replay, startUpstream, wireOf } from "./wires.ts";
 
 type Page<T> = { readonly items: T[]; readonly next: string | null };
+
+type ConversationPage = Omit<Conversation, "messages" | "subtasks"> & {
+  readonly message_count: number;
+  readonly subtask_count: number;
+  readonly branch: string;
+  readonly messages: Page<ConversationMessage>;
+  readonly subtasks: Page<Subtask>;
+};
 
 let [server, upstream, proxied]: [TestServer, Upstream, Proxied] = [] as never;
 let document: ApiDocument;
@@ -117,6 +124,8 @@ describe("requests", () => {
     ["/api/requests/{id}/subtasks", "/api/requests/req-none/subtasks", 404],
     ["/api/requests/{id}/pieces/{piece}", "/api/requests/req-none/pieces/x", 404],
     ["/api/conversations", "/api/conversations?cursor=xyz", 400],
+    ["/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}?messages_cursor=xyz`, 400],
+    ["/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}?branch=none`, 404],
     ["/api/conversations/{id}", "/api/conversations/00000000-0000-4000-8000-000000000000", 404],
   ])("%s, asked wrongly: %s", async (route, path, status) => {
     await ask(route, path, status);
@@ -129,12 +138,46 @@ it("conversations have messages, sub-tasks and branches", async () => {
     [sessionOf(CUSTOM), CUSTOM.length, 4],
     [sessionOf(NESTED), NESTED.length, 3],
   ]);
-  const one = await ask<Conversation>("/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}`);
-  expect(one).toEqual(items[1]);
-  expect(one.branches).toMatchObject([{ name: "main", requests: 2 }]);
+  const one = await ask<ConversationPage>("/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}`);
+  const { messages, subtasks, message_count, subtask_count, branch, ...rest } = one;
+  expect({ ...rest, messages: message_count, subtasks: subtask_count }).toEqual(items[1]);
+  expect([branch, one.branches]).toMatchObject(["main", [{ name: "main", requests: 2 }]]);
   const first = await ask<Page<Conversation>>("/api/conversations", "/api/conversations?limit=1");
   const second = await ask<Page<Conversation>>("/api/conversations", `/api/conversations?limit=1&cursor=${first.next}`);
   expect([first.items[0]?.id, second.items[0]?.id]).toEqual(items.map(({ id }) => id));
+});
+
+it("a conversation has its messages and sub-tasks themselves, a page at a time", async () => {
+  const path = `/api/conversations/${sessionOf(NESTED)}`;
+  const { messages, subtasks, message_count } = await ask<ConversationPage>("/api/conversations/{id}", path);
+  const last = NESTED.findLast(({ headers }) => headers["x-claude-code-agent-id"] === undefined);
+  expect(messages.items.slice(0, -1).map(({ content }) => content)).toEqual(last?.request?.messages);
+  expect(messages.items.at(-1)).toMatchObject({ role: "assistant", text: "main done", content: [{ type: "text", text: "main done" }] });
+  expect(messages.items.map(({ number }) => number)).toEqual(messages.items.map((_, i) => i + 1));
+  expect(messages.items.filter(({ role }) => role !== "system")).toHaveLength(message_count);
+  expect(subtasks.items).toHaveLength(3);
+
+  const page = (cursors: string) => ask<ConversationPage>("/api/conversations/{id}", `${path}?limit=2${cursors}`);
+  const first = await page("");
+  const second = await page(`&messages_cursor=${first.messages.next}&subtasks_cursor=${first.subtasks.next}`);
+  expect(first.messages.items).toEqual(messages.items.slice(0, 2));
+  expect(second.messages.items).toEqual(messages.items.slice(2, 4));
+  expect([...first.subtasks.items, ...second.subtasks.items]).toEqual(subtasks.items);
+  expect(second.subtasks.next).toBeNull();
+});
+
+it("sub-tasks count the messages of their requests and answers", async () => {
+  const { subtasks } = await ask<ConversationPage>("/api/conversations/{id}", `/api/conversations/${sessionOf(NESTED)}`);
+  for (const { uri, message_count } of subtasks.items) {
+    const { items } = await ask<Page<RequestRecord>>("/api/requests", `/api/requests?agent=${encodeURIComponent(uri)}`);
+    const id = uri.slice(uri.lastIndexOf("/") + 1);
+    const last = NESTED.findLast(({ headers }) => headers["x-claude-code-agent-id"] === id);
+    const said = ((last?.request?.messages ?? []) as { role: string }[]).filter(({ role }) => role !== "system");
+    expect({ uri, message_count }).toEqual({ uri, message_count: said.length + 1 });
+    expect(message_count).toBe(2 * items.length);
+    const tree = await server.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
+    expect(tree.counts.messages).toBe(message_count);
+  }
 });
 
 it("an agent can be linked by hand by one of its requests, and back", async () => {

@@ -88,7 +88,9 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
   if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
   if (LAUNCHED.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
-  else if (named !== undefined || status === "completed" || makes === "one") lifecycle("completed", "its call has returned", finalReport(told, result));
+  // A status that is not known here may be another way to launch an agent.
+  else if (status === "completed" || (status === null && (named !== undefined || makes === "one")))
+    lifecycle("completed", "its call has returned", finalReport(told, result));
 }
 
 function describeChild(out: FindingsOf, told: JsonObject, child: string, session: string) {

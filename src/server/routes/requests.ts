@@ -5,7 +5,17 @@ import { contentOf, pieceOf } from "../../app/request-content.ts";
 import { Requests as AllRequests, keyOf } from "../../app/requests.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Conversation, Conversations, ConversationsQuery, PieceText, RequestDetail, Requests, RequestsQuery, Subtasks } from "../request-schemas.ts";
+import {
+  ConversationDetail,
+  ConversationQuery,
+  Conversations,
+  ConversationsQuery,
+  PieceText,
+  RequestDetail,
+  Requests,
+  RequestsQuery,
+  Subtasks,
+} from "../request-schemas.ts";
 
 /** What the proxy recorded. */
 export function requestRoutes({ library }: ServerContext): Hono {
@@ -39,8 +49,30 @@ export function requestRoutes({ library }: ServerContext): Hono {
       const { items, next } = conversations(library, limit, cursor === undefined ? undefined : placeIn(cursor));
       return c.json({ items, next: next === null ? null : cursorOf(next) });
     })
-    .get("/conversations/:id", answers("One of them", Conversation, ["usage", "not_found"]), (c) => c.json(conversation(library, c.req.param("id"))));
+    .get(
+      "/conversations/:id",
+      answers("One of them, with its messages and sub-tasks", ConversationDetail, ["usage", "not_found"]),
+      checked("query", ConversationQuery),
+      async (c) => {
+        const { branch, limit, messages_cursor, subtasks_cursor } = c.req.valid("query");
+        const [messagesAfter, subtasksAfter] = [numberIn(messages_cursor), numberIn(subtasks_cursor)];
+        const { messages, subtasks, ...rest } = await conversation(library, c.req.param("id"), {
+          ...(branch === undefined ? {} : { branch }),
+          limit,
+          messagesAfter,
+          subtasksAfter,
+        });
+        const paged = <T>({ items, next }: { readonly items: readonly T[]; readonly next: number | null }) => ({
+          items,
+          next: next === null ? null : cursorOf({ at: next, id: "" }),
+        });
+        return c.json({ ...rest, messages: paged(messages), subtasks: paged(subtasks) });
+      },
+    );
 }
+
+/** How many items were on the pages before. */
+const numberIn = (cursor: string | undefined): number => (cursor === undefined ? 0 : Math.max(0, Math.trunc(placeIn(cursor).at)));
 
 interface Place {
   readonly at: number;
