@@ -1,5 +1,5 @@
 /** How threads become turns, turns become runs, and how runs grow while agents work. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -9,12 +9,14 @@ import { hook } from "../src/app/hook.ts";
 import { keep } from "../src/app/library.ts";
 import { readMachine } from "../src/app/machine.ts";
 import type { AgentKey } from "../src/core/ids.ts";
+import { agentOf, subtreeOf } from "../src/core/link.ts";
+import { spansOf } from "../src/core/spans.ts";
 import type { Story } from "../src/core/story.ts";
 import { runsOf } from "../src/exporters/langsmith/runs.ts";
 import { otlpSpans, spanIdOf } from "../src/exporters/otlp/spans.ts";
 import { tracesOf } from "../src/exporters/trace/spans.ts";
 import { agentCall, agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "./claude-records.ts";
-import { homeEnv, recordedHome } from "./fixtures.ts";
+import { filesBelow, homeEnv, RECORDED, recordedHome, recordedHomes } from "./fixtures.ts";
 import { type LangSmithServer, startLangSmith } from "./langsmith-server.ts";
 import { storiesOf } from "./stories.ts";
 
@@ -177,12 +179,34 @@ describe("runs", () => {
   });
 
   it("model calls begin when they were asked for, where that is recorded", async () => {
-    const [recorded] = await storiesOf(recordedHome("claude", "a-single").home);
+    const { home } = recordedHome("claude", "a-single");
+    const requests = filesBelow(home)
+      .filter((path) => path.endsWith(".jsonl"))
+      .flatMap((path) => readFileSync(join(home, path), "utf8").match(/(?<=^\{"type":"api-request",[^{}]*"timestamp":")[^"]+/gm) ?? []);
+    const [recorded] = await storiesOf(home);
     const calls = tracesOf(recorded as Story).flatMap(({ spans }) => spans.filter(({ kind, call: made }) => kind === "call" && made?.isInternal === false));
     expect(calls.length).toBeGreaterThan(0);
-    for (const { start, end, call: made } of calls) {
-      expect(made?.askedAt).toBe(start);
+    for (const { start, end } of calls) {
+      expect(requests.map((at) => Date.parse(at))).toContain(start);
       expect(end).toBeGreaterThan(start);
+    }
+  });
+
+  it.each(RECORDED.map(({ name }) => name))("%s: calls and tools have the times that the pictures show", async (provider) => {
+    expect(recordedHomes(provider)).not.toEqual([]);
+    for (const { home } of recordedHomes(provider)) {
+      const { forest, library } = await readMachine({ env: homeEnv(home), liveness: () => "gone" });
+      for (const root of forest.roots) {
+        const traced = tracesOf(await readStory(library, forest, root)).flatMap(({ spans }) => spans);
+        const shown = new Set(
+          subtreeOf(forest, root).flatMap((key) => spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`)),
+        );
+        // A trace lets nothing begin before what it stands below.
+        const drawn = traced.filter(
+          ({ kind, call: made, start, born, parent }) => (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
+        );
+        for (const { story: of, start, ownEnd, error } of drawn) if (error === null) expect(shown).toContain(`${of.record.uri} ${start} ${ownEnd}`);
+      }
     }
   });
 

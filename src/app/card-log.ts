@@ -1,6 +1,6 @@
 import type { Status } from "../core/agent.ts";
 import { typeName } from "../core/display-name.ts";
-import type { AgentEvent } from "../core/event.ts";
+import { type AgentEvent, shownText } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, namesOf } from "../core/link.ts";
 import { endOf, kindOf } from "../core/record.ts";
@@ -65,11 +65,11 @@ export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
   };
 }
 
-function wordsOf({ kind, text, tool, spawn, status }: AgentEvent): string {
+function wordsOf({ kind, text, summary, tool, spawn, status }: AgentEvent): string {
   if (status !== null) return endWords(status);
   if (kind === "toolCall") return `${tool?.name ?? "tool"} ${JSON.stringify(tool?.input ?? null)}`;
   if (kind === "spawn") return `Spawned: ${text ?? spawn?.type ?? "an agent"}`;
-  return text ?? "";
+  return shownText({ summary, text }) ?? "";
 }
 
 /** Why a finished agent is known to be finished is no news; why one failed or was stopped is. */
@@ -143,7 +143,7 @@ type CardLogPlace = { readonly is: "event"; readonly id: string; readonly index:
 /** Under the URI that the agent has by now; none where it is gone. */
 function endEvents(forest: Forest, { id, key, at, status }: CardLogEnd): AgentEvent[] {
   const uri = forest.agents.get(key)?.uri;
-  const none = { text: null, tool: null, usage: null, spawn: null, ref: null };
+  const none = { text: null, summary: null, tool: null, usage: null, spawn: null, ref: null };
   return uri === undefined ? [] : [{ schema: "retinue/event@1", uri, id, seq: 0, at, kind: "status", status, ...none }];
 }
 

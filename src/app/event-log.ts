@@ -4,6 +4,7 @@ import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest } from "../core/link.ts";
 import { draftOf, EventReader, type EventSource, type PlacedEvent, WHOLE_DOCUMENT } from "./events.ts";
 import type { Library } from "./library.ts";
+import { summaryOf } from "./markup.ts";
 import { draftsAt } from "./record-at.ts";
 
 /**
@@ -92,7 +93,8 @@ export class EventLog {
     const drafts = records.get(record) ?? (await draftsAt(this.#library, from));
     records.set(record, drafts);
     const draft = draftOf(drafts, event, from);
-    return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, tool: event.tool && { ...event.tool, input: draft?.tool?.input ?? null } };
+    const tool = event.tool && { ...event.tool, input: draft?.tool?.input ?? null };
+    return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, summary: draft === undefined ? null : summaryOf(draft), tool };
   }
 }
 
@@ -109,7 +111,9 @@ type Records = Map<string, readonly EventDraft[]>;
 type Entry = Pick<PlacedEvent, "event" | "from">;
 
 function entryOf({ event, from }: PlacedEvent): Entry {
-  return from === null ? { event, from } : { event: { ...event, uri: "", id: "", text: null, tool: event.tool && { ...event.tool, input: null } }, from };
+  return from === null
+    ? { event, from }
+    : { event: { ...event, uri: "", id: "", text: null, summary: null, tool: event.tool && { ...event.tool, input: null } }, from };
 }
 
 const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);

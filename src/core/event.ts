@@ -14,6 +14,8 @@ export interface AgentEvent {
   readonly at: string | null;
   readonly kind: EventKind;
   readonly text: string | null;
+  /** Where the text is markup that the product wrote for its model: what it says, as a sentence for people. */
+  readonly summary: string | null;
   readonly tool: EventTool | null;
   readonly usage: Tokens | null;
   readonly spawn: EventSpawn | null;
@@ -57,6 +59,7 @@ export interface EventDraft {
   readonly witness?: true;
   /** Set on every row of a response; the reader shows each response's tokens once. */
   readonly response: RecordKey | null;
-  /** When that response was asked for, where the product writes it down. */
-  readonly askedAt?: number;
 }
+
+/** What to show people of an event's text. */
+export const shownText = ({ summary, text }: Pick<AgentEvent, "summary" | "text">) => summary ?? text;

@@ -10,6 +10,8 @@ export interface ModelCall {
   readonly response: RecordKey;
   readonly rows: RecordKey | null;
   readonly at: number | null;
+  /** When the request was sent, where the product writes that down. */
+  readonly askedAt?: number;
   readonly model: string;
   readonly vendor?: string;
   readonly costUsd?: number | null;
@@ -237,7 +239,9 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
     const of = { model, ...(vendor === undefined ? {} : { vendor }), ...(costUsd === undefined ? {} : { costUsd }), ...outside, ...partial };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-    return [{ response, rows, at: first.at, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
+    const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
+    const sent = askedAt === undefined ? {} : { askedAt };
+    return [{ response, rows, at: first.at, ...sent, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
   });
 }
 

@@ -151,6 +151,8 @@ export interface ModelCalled {
   readonly request?: RecordKey;
   /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
   readonly alias?: RecordKey;
+  /** When the product sent the request, where it writes that down. */
+  readonly askedAt?: number;
   readonly model: string;
   /** Whose price list the model is on, where the record tells. */
   readonly vendor?: string;

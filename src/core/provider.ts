@@ -50,6 +50,8 @@ export interface Provider {
   readonly idForm: string;
   /** How its records look when they were carried here from elsewhere; left out where nobody carries them. */
   readonly portable?: Portable;
+  /** Markup that the product wrote for its model, as a sentence for people; null for a text that is none. Left out where the product writes none. */
+  inWords?(text: string): string | null;
   /** Where a thread is a tree of entries that have names of their own: the entry that stands in a line of its transcript, null where there is none. */
   entry?(record: Uint8Array): Entry | null;
 }

@@ -122,6 +122,7 @@ describe("secret files", () => {
 
 const event = (kind: AgentEvent["kind"], more: Partial<AgentEvent> = {}): AgentEvent => ({
   schema: "retinue/event@1",
+  summary: null,
   uri: "toy://t",
   id: "1",
   seq: 1,

@@ -125,6 +125,7 @@ export class Redactor {
       return {
         ...event,
         text: event.kind === "toolResult" ? this.toolOutput(event.text, isSecret) : this.said(event.text),
+        summary: this.said(event.summary),
         tool: tool && this.#tool(tool),
         spawn: event.spawn && { ...event.spawn, prompt: this.said(event.spawn.prompt) },
         status: event.status && { ...event.status, statusReason: this.said(event.status.statusReason) ?? "" },

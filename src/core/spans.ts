@@ -14,13 +14,37 @@ export function spansOf(forest: Forest, key: AgentKey): Span[] {
   const agent = agentOf(forest, key);
   const children = agent.children.map((child) => lifeOf(agentOf(forest, child)));
   const isRunning = agent.verdict.status === "running";
-  const end = isRunning ? null : (endOf(agent) ?? agent.lastAt);
-  const tools = toolSpans(agent, children, end);
-  const { spans: models, asked } = modelSpans(agent);
-  const told = [...models, ...tools];
+  const { answers, asked } = answersOf(agent);
+  const told = [...answers.map(modelSpan), ...toolSpans(agent, children)];
   const waits = agent.children.length === 0 ? [] : pauses(told, asked, [...children, ...lateOnes(forest, agent)], isRunning);
   const now = isRunning && waits.every((span) => span.to !== null) ? thinking(told, asked) : [];
   return [...told, ...waits, ...now].sort((a, b) => a.from - b.from || SPAN_KINDS.indexOf(a.kind) - SPAN_KINDS.indexOf(b.kind) || (a.to ?? 0) - (b.to ?? 0));
+}
+
+export interface Interval {
+  readonly from: number;
+  /** Null while it goes on. */
+  readonly to: number | null;
+}
+
+/** The times of the same spans, by what they are about, so that traces show what pictures show. */
+export interface WorkTimes {
+  /** By the response of a model call. */
+  readonly calls: ReadonlyMap<RecordKey, Interval>;
+  /** By the provider's own id of a tool call. */
+  readonly tools: ReadonlyMap<string, Interval>;
+}
+
+export function workTimes(forest: Forest, key: AgentKey): WorkTimes {
+  const agent = agentOf(forest, key);
+  const tools = toolSpans(
+    agent,
+    agent.children.map((child) => lifeOf(agentOf(forest, child))),
+  );
+  return {
+    calls: new Map(answersOf(agent).answers.flatMap(({ from, to, calls }) => calls.map(({ response }) => [response, { from, to }] as const))),
+    tools: new Map(tools.flatMap(({ callId, from, to }) => (callId === null ? [] : [[callId, { from, to }] as const]))),
+  };
 }
 
 interface Life {
@@ -72,8 +96,18 @@ interface Response {
   readonly calls: ModelCall[];
 }
 
-/** The rows of a response share their last key; a model is at work from what it was told last until its last row. */
-function modelSpans(agent: LinkedAgent): { readonly spans: Span[]; readonly asked: readonly number[] } {
+/** A model at work, and the calls that it answered. */
+interface Answer {
+  readonly from: number;
+  readonly to: number;
+  readonly calls: readonly ModelCall[];
+}
+
+/**
+ * The rows of a response share their last key. A model is at work from its request until its last row;
+ * where the request is not recorded, from what the agent was told last.
+ */
+function answersOf(agent: LinkedAgent): { readonly answers: readonly Answer[]; readonly asked: readonly number[] } {
   const responses = new Map<RecordKey | number, Response>();
   const asked: number[] = [];
   for (const [number, step] of agent.steps.entries()) {
@@ -92,22 +126,23 @@ function modelSpans(agent: LinkedAgent): { readonly spans: Span[]; readonly aske
   asked.sort((a, b) => a - b);
   const all = [...responses.values()].sort((a, b) => a.first - b.first);
   const alone = assign(agent.calls, all);
-  const spans: Span[] = [];
+  const answers: Answer[] = [];
   let done = Number.NEGATIVE_INFINITY;
   let next = 0;
   for (const { first, last, lastCall, isSelfContained, calls } of all) {
     while (next < asked.length && (asked[next] ?? 0) <= first) next += 1;
-    const begun = Math.max(done, asked[next - 1] ?? Number.NEGATIVE_INFINITY);
+    const sent = calls.find((call) => call.askedAt !== undefined)?.askedAt;
+    const begun = sent ?? Math.max(done, asked[next - 1] ?? Number.NEGATIVE_INFINITY);
     const to = isSelfContained ? (lastCall ?? last) : last;
     const from = begun === Number.NEGATIVE_INFINITY || begun > to ? Math.min(first, to) : begun;
     done = Math.max(done, to);
-    spans.push(modelSpan(from, to, calls));
+    answers.push({ from, to, calls });
   }
-  for (const call of alone) if (call.at !== null) spans.push(modelSpan(call.at, call.at, [call]));
-  return { spans, asked };
+  for (const call of alone) if (call.at !== null) answers.push({ from: Math.min(call.askedAt ?? call.at, call.at), to: call.at, calls: [call] });
+  return { answers, asked };
 }
 
-function modelSpan(from: number, to: number, calls: readonly ModelCall[]): Span {
+function modelSpan({ from, to, calls }: Answer): Span {
   const tokens = calls.reduce((sum, call) => sum + totalTokens(call.tokens), 0);
   const outputTokens = calls.reduce((sum, call) => sum + call.tokens.outputTokens, 0);
   const name = calls.find((call) => call.model !== "")?.model ?? null;
@@ -153,7 +188,8 @@ interface ToolUse {
   isError: boolean;
 }
 
-function toolSpans(agent: LinkedAgent, children: readonly Life[], end: number | null): Span[] {
+function toolSpans(agent: LinkedAgent, children: readonly Life[]): Span[] {
+  const end = agent.verdict.status === "running" ? null : (endOf(agent) ?? agent.lastAt);
   const uses = new Map<CallKey, ToolUse>();
   for (const step of agent.steps) {
     for (const { call, name, at = step.at, waitsFor = null, awaitsAgents = false } of step.calls) {

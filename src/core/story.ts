@@ -1,6 +1,7 @@
 import type { AgentRecord } from "./agent.ts";
 import type { AgentEvent } from "./event.ts";
 import type { Redactor } from "./redaction.ts";
+import type { Interval } from "./spans.ts";
 import type { Tokens } from "./usage.ts";
 
 /** An agent with everything it did and everybody below it: what exporters turn into somebody else's format. */
@@ -16,6 +17,8 @@ export interface Story {
   readonly steps: readonly Step[];
   /** Every model call it made, and those the product made on its behalf: each one once. */
   readonly calls: readonly StoryCall[];
+  /** When its tools were at work, by the ids of the calls. */
+  readonly toolTimes: ReadonlyMap<string, Interval>;
   readonly children: readonly Story[];
   /** It has ended, and nothing more is expected in its records. */
   readonly isOver: boolean;
@@ -39,8 +42,8 @@ export interface StoryCall {
   /** Made from the id that the provider gave the response. */
   readonly key: string;
   readonly at: number | null;
-  /** When it was asked for, where that is written down. */
-  readonly askedAt: number | null;
+  /** When the model was at work on it; null where no record tells. */
+  readonly time: Interval | null;
   readonly model: string;
   /** Whose model it is, where that is known. */
   readonly vendor: string | null;

@@ -87,6 +87,7 @@ export const Event = v.pipe(
     at: time,
     kind: v.picklist(EVENT_KINDS),
     text,
+    summary: v.pipe(text, v.description("Where the text is markup that the product wrote for its model: what it says, as a sentence for people.")),
     tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
     usage: v.nullable(v.object(Tokens)),
     spawn: v.nullable(

@@ -1,8 +1,11 @@
 /** The pictures in a real browser: who is in them, where and when, read back from what was drawn and by pixel. */
+
 import { readFile } from "node:fs/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord, AgentTree } from "../../src/core/agent.ts";
+import { displayName } from "../../src/core/display-name.ts";
+import { duration, money } from "../../src/core/format.ts";
 import { openBrowser } from "./browser.ts";
 import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
 import { homeWith, type Running, serve } from "./server.ts";
@@ -111,7 +114,7 @@ describe("the waterfall", () => {
     const row = drawn.find(({ uri }) => uri === named("Leaf A1").uri);
     const bar = row?.bars.find(({ kind }) => kind === "model");
     const box = await tab.page.locator(".waterfall canvas.picture").boundingBox();
-    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 5, (box?.y ?? 0) + (row?.y ?? 0));
+    await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 1, (box?.y ?? 0) + (row?.y ?? 0));
     await tab.page.locator(".picture-tip").waitFor();
     expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*answers.*ms.*tokens/s);
     await tab.page.mouse.click((box?.x ?? 0) + 60, (box?.y ?? 0) + (drawn[3]?.y ?? 0));
@@ -244,6 +247,33 @@ describe("the graph", () => {
         .map(({ uri, parent }) => `${parent} ${uri}`)
         .sort(),
     );
+  });
+
+  it("has a name, status, time and cost in every box, and tells the whole prompt when one points at it", async () => {
+    for (const agent of all(tree)) {
+      const texts = await tab.page.locator(`.drawing [data-uri="${agent.uri}"] text`).allTextContents();
+      const numbers = [agent.status, duration(agent.durationMs), money(agent.usage.own.costUsd)].join(" · ");
+      expect(texts.slice(1)).toEqual([displayName(agent), numbers]);
+    }
+    await tab.page.locator(`.drawing [data-uri="${named("Leaf A1").uri}"]`).hover();
+    await tab.page.locator("[role=tooltip].placed", { hasText: named("Leaf A1").prompt ?? "" }).waitFor();
+    await tab.page.mouse.move(1, 1);
+  });
+
+  it("has boxes as high as an agent's own cost or time", async () => {
+    const height = async (name: string) =>
+      Number(
+        await tab.page
+          .locator(`.drawing [data-uri="${named(name).uri}"] > rect`)
+          .first()
+          .getAttribute("height"),
+      );
+    expect(await height("Leaf B3 late")).toBe(await height("Leaf A1"));
+    await tab.page.getByLabel("What the sizes say").selectOption("time");
+    await tab.page.waitForURL(/size=time/);
+    await expect.poll(async () => (await height("Leaf B3 late")) > 2 * (await height("Leaf A1")), { timeout: 60_000 }).toBe(true);
+    await tab.goto(`#/graph/${TREE}`);
+    await nodes().nth(8).waitFor();
   });
 
   it("is walked by keyboard, and leads to the agent", async () => {

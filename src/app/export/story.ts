@@ -4,6 +4,7 @@ import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/i
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
 import { UNANSWERED_RULE } from "../../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
+import { type WorkTimes, workTimes } from "../../core/spans.ts";
 import type { Step, Story, StoryCall } from "../../core/story.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
@@ -25,13 +26,15 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
     const agent = agentOf(forest, key);
     const own = steps.get(agent.uri) ?? [];
     const names = callNames(agent);
+    const times = workTimes(forest, key);
     return {
       record: withoutChildren(tree),
       product: productOf(key)?.product ?? tree.provider,
       tracedAs: productOf(key)?.tracedAs ?? (productOf(key)?.product ?? tree.provider).toLowerCase().replaceAll(" ", "-"),
       soleCall: soleCallOf(forest, agent),
       steps: own.map((one) => stepOf(one, reports, names)),
-      calls: callsOf(agent, own, library.price),
+      calls: callsOf(agent, times, library.price),
+      toolTimes: times.tools,
       // Both lists are made from the same children, in the same order.
       children: agent.children.map((child, i) => tell(tree.children[i] as AgentTree, child)),
       isOver: isOver(agent),
@@ -81,14 +84,13 @@ function stepOf(
   };
 }
 
-function callsOf(agent: LinkedAgent, own: readonly PlacedEvent[], price: Price): StoryCall[] {
+function callsOf(agent: LinkedAgent, times: WorkTimes, price: Price): StoryCall[] {
   const { provider } = partsOf(agent.key);
   const product = productOf(agent.key);
-  const asked = new Map(own.flatMap(({ draft }) => (draft?.response == null || draft.askedAt === undefined ? [] : [[draft.response, draft.askedAt] as const])));
   const call = (made: ModelCall, isInternal: boolean): StoryCall => ({
     key: isInternal ? `internal:${made.response}` : made.response,
     at: made.at,
-    askedAt: asked.get(made.response) ?? null,
+    time: times.calls.get(made.response) ?? null,
     model: made.model,
     vendor: made.vendor ?? product?.vendor ?? null,
     tokens: made.tokens,

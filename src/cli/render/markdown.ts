@@ -109,7 +109,8 @@ function bodyOf(event: AgentEvent, full: boolean): string {
     case "spawn":
       return `${event.spawn?.uri}${event.text === null ? "" : `: ${oneLine(event.text)}`}`;
     default:
-      return printable(event.text ?? "");
+      if (event.summary === null) return printable(event.text ?? "");
+      return full ? `${printable(event.summary)}\n\n${fenced(printable(event.text ?? ""))}` : printable(event.summary);
   }
 }
 

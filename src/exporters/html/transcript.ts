@@ -35,17 +35,16 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
 }
 
 function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
-  const { kind, text, tool, at } = event;
+  const { kind, tool, at } = event;
   const when = at === null ? "" : ` · ${clock(at, "UTC")} UTC`;
   const entry = (name: string, by: string, body: string) => `<div class="step ${name}"><div class="by">${escaped(by)}${when}</div>${body}</div>`;
   switch (kind) {
     case "user":
     case "assistant":
-      return entry(kind, kind, textHtml(text, "said"));
     case "reasoning":
     case "compaction":
     case "error":
-      return entry(kind, kind, textHtml(text, "said"));
+      return entry(kind, kind, saidHtml(event));
     case "toolCall": {
       const result = tool === null ? undefined : results.get(tool.callId)?.event;
       const input = tool?.input == null ? null : jsonText(tool.input);
@@ -63,6 +62,12 @@ function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
     default:
       return kind satisfies never;
   }
+}
+
+/** Markup as a sentence, with itself behind it. */
+function saidHtml({ text, summary }: Step["event"]): string {
+  if (summary === null) return textHtml(text, "said");
+  return `${textHtml(summary, "said")}<details class="long"><summary>raw</summary>${textHtml(text, "")}</details>`;
 }
 
 function textHtml(text: string | null, name: string): string {

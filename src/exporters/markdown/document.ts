@@ -50,7 +50,7 @@ function facts({ record }: Story): string[] {
   ];
 }
 
-function entryOf({ event: { kind, text, tool, at } }: Step): string[] {
+function entryOf({ event: { kind, text, summary, tool, at } }: Step): string[] {
   const when = at === null ? "" : ` · ${clock(at, "UTC")} UTC`;
   switch (kind) {
     case "user":
@@ -58,7 +58,7 @@ function entryOf({ event: { kind, text, tool, at } }: Step): string[] {
     case "reasoning":
     case "compaction":
     case "error":
-      return [`**${kind}**${when}`, "", ...quote(text), ""];
+      return [`**${kind}**${when}`, "", ...quote(summary ?? text), ""];
     case "toolCall":
       return [`**${plain(tool?.name ?? "tool")}**${when}`, "", ...fence(tool?.input == null ? null : jsonText(tool.input), "json")];
     case "toolResult":

@@ -154,7 +154,7 @@ class TraceBuilder {
       if (known === undefined) tools.set(tool.callId, this.#add(toolOf(parent, step, tool.callId, open)));
       if (kind !== "toolResult") continue;
       const span = tools.get(tool.callId) as Draft;
-      span.ownEnd = Math.max(at, span.start);
+      span.ownEnd = Math.max(parent.story.toolTimes.get(tool.callId)?.to ?? at, span.start);
       span.tool = { ...(span.tool as SpanTool), output: text };
       span.error = tool.isError ? (text ?? "the tool reported an error") : null;
       span.output = messagesOf([step]);
@@ -236,8 +236,8 @@ interface Asked {
 
 function callOf(parent: Span, call: StoryCall | null, name: string, said: readonly Step[], { asked, since, grows }: Asked): Draft {
   const times = said.flatMap((step) => timeOf(step) ?? []);
-  const last = Math.max(call?.at ?? since, ...times);
-  const start = Math.min(call?.askedAt ?? since, last);
+  const last = call?.time?.to ?? Math.max(call?.at ?? since, ...times);
+  const start = call?.time?.from ?? Math.min(since, last);
   return {
     ...blank(parent.story, parent, parent.turn, start),
     key: `call:${name}`,
@@ -256,7 +256,7 @@ function callOf(parent: Span, call: StoryCall | null, name: string, said: readon
 function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft {
   const { event } = step;
   const { record } = parent.story;
-  const span = blank(parent.story, parent, parent.turn, event.at === null ? parent.start : Date.parse(event.at));
+  const span = blank(parent.story, parent, parent.turn, parent.story.toolTimes.get(callId)?.from ?? timeOf(step) ?? parent.start);
   return {
     ...span,
     key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,

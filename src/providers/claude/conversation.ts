@@ -32,7 +32,8 @@ export class Conversation {
     return { spawns: [...this.#spawns], asking: [...this.#asking], ended: this.#ended };
   }
 
-  read(out: FindingsOf, row: Row, session: string): void {
+  /** `askedAt`: when the request was sent that the row answers, where that is recorded. */
+  read(out: FindingsOf, row: Row, session: string, askedAt?: number): void {
     // Without a session nobody knows whose conversation it is.
     const stand = session === key.NO_SESSION ? null : standAfter(row);
     const response = responseOf(row, session);
@@ -49,7 +50,7 @@ export class Conversation {
       text: said === "" || stand?.stands !== "answered" ? null : said,
       message: isAnswer || (row.type === "user" && stand !== null),
     });
-    if (isAnswer) this.#readModelCall(out, row, response, session);
+    if (isAnswer) this.#readModelCall(out, row, response, session, askedAt);
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
@@ -73,11 +74,12 @@ export class Conversation {
   }
 
   /** A response is spread over several rows. Once one of them said how it ended and what it took, the next ones say nothing new about the call. */
-  #readModelCall(out: FindingsOf, row: Row, response: RecordKey, session: string) {
+  #readModelCall(out: FindingsOf, row: Row, response: RecordKey, session: string, askedAt?: number) {
     const request = asWords(row.json.requestId);
     const call = {
       response,
       ...(request === null ? {} : { request: key.record(session, request) }),
+      ...(askedAt === undefined ? {} : { askedAt }),
       model: asText(row.message?.model) ?? "",
       tokens: tokensOf(row),
       ended: hasEnded(row),

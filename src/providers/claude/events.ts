@@ -7,9 +7,8 @@ import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
 
 /** A record as people want to read it: one event for each thing said or done in it. */
-export function eventsOf(row: Row, speaker: AgentKey, session: string, askedAt?: number): EventDraft[] {
-  const asked = askedAt === undefined ? {} : { askedAt };
-  const base = { speaker, keys: keysOf(row, session), at: row.at, tool: null, response: responseOf(row, session), ...asked };
+export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDraft[] {
+  const base = { speaker, keys: keysOf(row, session), at: row.at, tool: null, response: responseOf(row, session) };
   const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text === "" ? [] : [{ ...base, kind, text }]);
   switch (row.type) {
     case "assistant":

@@ -6,6 +6,7 @@ import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
 import { besideTranscript, locate } from "./locate.ts";
+import { inWords } from "./markup.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream, isPrinted } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
@@ -53,6 +54,7 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
+  inWords,
   beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,

@@ -18,7 +18,7 @@ import { TITLE, totalStated } from "./totals.ts";
 const REQUEST_HEAD_BYTES = 400;
 const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"]+)"/;
 /** A response comes soon after its request. */
-const OPEN_REQUESTS = 64;
+const OPEN_REQUESTS = 8;
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
 const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
 /** Attachments that carry something said. */
@@ -40,6 +40,7 @@ interface Memory {
   readonly chains: readonly (readonly [string, string])[];
   readonly conversation: ConversationMemory;
   readonly told: readonly string[];
+  readonly asked: readonly (readonly [string, number])[];
   readonly introduction: IntroductionMemory;
 }
 
@@ -59,8 +60,8 @@ export class Transcript implements Parser {
   readonly #conversation: Conversation;
   readonly #told: Set<string>;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
-  /** When requests were sent, by their ids; for those who read events. */
-  readonly #asked = new Map<string, number>();
+  /** When the last requests were sent, by their ids. */
+  readonly #asked: Map<string, number>;
 
   constructor(of: TranscriptOf, file: SourceFile, saved?: unknown) {
     // Written by `save` of this very version: an index of another one is not read.
@@ -74,6 +75,7 @@ export class Transcript implements Parser {
     this.#chains = new Map(memory?.chains);
     this.#conversation = new Conversation(memory?.conversation);
     this.#told = new Set(memory?.told);
+    this.#asked = new Map(memory?.asked);
     this.#introduction = new Introduction(of, file, memory?.introduction);
   }
 
@@ -86,6 +88,7 @@ export class Transcript implements Parser {
       chains: [...this.#chains],
       conversation: this.#conversation.save(),
       told: [...this.#told],
+      asked: [...this.#asked],
       introduction: this.#introduction.save(),
     };
   }
@@ -96,6 +99,7 @@ export class Transcript implements Parser {
     // A number left out is a line that could not even be handed to us.
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
+    if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
     if (startsWith(record, REQUEST_PREFIX) && !RECORD_END.test(decoder.decode(record.subarray(-RECORD_END_BYTES)))) return NOTHING;
     const { text, isUtf8 } = decodeText(record);
     const attachment = ATTACHMENT.exec(text)?.[1];
@@ -140,10 +144,9 @@ export class Transcript implements Parser {
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (this.#last?.line !== line) this.push(record, line);
-    if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
     if (this.#last?.line !== line) return [];
     const { row, speaker } = this.#last;
-    return eventsOf(row, speaker, this.#session ?? "", this.#asked.get(asText(row.json.requestRef) ?? ""));
+    return eventsOf(row, speaker, this.#session ?? "");
   }
 
   /** Since 2.1.325 requests are recorded, and responses name theirs; what else stands in them is not read. */
@@ -196,7 +199,7 @@ export class Transcript implements Parser {
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
     const session = this.#session ?? "unknown";
-    this.#conversation.read(out, row, session);
+    this.#conversation.read(out, row, session, this.#asked.get(asText(row.json.requestRef) ?? ""));
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
     if (row.type === "progress") this.#readProgress(out, row, session);

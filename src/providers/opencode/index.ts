@@ -7,6 +7,7 @@ import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./r
 import { relay } from "./relay.ts";
 import { ServerEvents } from "./server-events.ts";
 import { isPrinted, OpencodeStream, wrap } from "./stream.ts";
+import { inWords } from "./task.ts";
 import { wire } from "./wire.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
@@ -53,6 +54,7 @@ export const opencode: Provider = {
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
   wrap,
+  inWords,
   printed: { form: "opencode run --format json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   relay,

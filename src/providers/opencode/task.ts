@@ -96,6 +96,16 @@ export function readNotices(out: FindingsOf, text: string): void {
   }
 }
 
+/** Such notices as sentences for people; null for a text without one. */
+export function inWords(text: string): string | null {
+  const sentences = [...text.matchAll(NOTICE)].map(([, , state = "", summary, rest = ""]) => {
+    const said = (summary ?? `Background task ${state}`).trim().replace(/^Background task (\w+): ([\s\S]+)$/, "$2 $1");
+    const result = resultIn(rest);
+    return result === null ? said : `${said}: ${result.length > 600 ? `${result.slice(0, 600).toWellFormed()}…` : result}`;
+  });
+  return sentences.length === 0 ? null : sentences.join("\n");
+}
+
 const firstLine = (text: string) => {
   const [line = ""] = text.split("\n");
   return line.length > 160 ? `${line.slice(0, 160)}…` : line;

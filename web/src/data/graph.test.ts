@@ -1,16 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentSet } from "./agent-set.ts";
-import { fitted, type Graph, graph, NODE } from "./graph.ts";
+import { fitted, type Graph, type GraphOptions, graph, NODE, twoLines } from "./graph.ts";
 import { sampleSet } from "./sample.ts";
 
 const ROOM = { width: 1_400, height: 700 };
-const draw = (set: AgentSet, messages: Parameters<typeof graph>[2] = []) => graph(set, "main", messages, ROOM);
+const draw = (set: AgentSet, messages: Parameters<typeof graph>[2] = [], options: GraphOptions = {}) => graph(set, "main", messages, ROOM, options);
 
 function overlaps({ nodes }: Graph): string[] {
   const found: string[] = [];
   for (const [i, a] of nodes.entries())
-    for (const b of nodes.slice(i + 1)) if (Math.abs(a.x - b.x) < NODE.width && Math.abs(a.y - b.y) < NODE.height - 1e-6) found.push(`${a.uri} ${b.uri}`);
+    for (const b of nodes.slice(i + 1))
+      if (Math.abs(a.x - b.x) < a.width && Math.abs(a.y - b.y) < (a.height + b.height) / 2 - 1e-6) found.push(`${a.uri} ${b.uri}`);
   return found;
 }
 
@@ -35,24 +36,54 @@ describe("a label", () => {
   });
 });
 
+describe("a name", () => {
+  it.each([
+    ["short", ["short", ""]],
+    ["Run the full test suite and report", ["Run the full test", "suite and report"]],
+    ["Averyveryverylongwordthatgoesonandon", ["Averyveryverylon", "gwordthatgoeso…"]],
+  ])("is broken between words, on two lines: %s", (text, lines) => {
+    expect(twoLines(text, 112)).toEqual(lines);
+  });
+});
+
 describe("the graph of a thread", () => {
   it("has every agent once, no two over each other, children to the right of their parents", () => {
     fc.assert(
-      fc.property(forest, (set) => {
-        const drawn = draw(set);
+      fc.property(forest, fc.constantFrom("equal", "cost", "time" as const), fc.constantFrom(true, false, undefined), (set, size, isDetailed) => {
+        const drawn = draw(set, [], { size, isDetailed });
         expect(drawn.nodes.map(({ uri }) => uri).toSorted()).toEqual([...set.uris()].toSorted());
         expect(overlaps(drawn)).toEqual([]);
         const at = new Map(drawn.nodes.map((node) => [node.uri, node]));
         for (const { from, to } of drawn.edges) expect(at.get(to)?.x).toBeGreaterThan(at.get(from)?.x ?? Number.NaN);
         expect(drawn.edges).toHaveLength(drawn.nodes.length - 1);
-        for (const { x, y } of drawn.nodes) {
+        for (const { x, y, width, height } of drawn.nodes) {
           expect(x).toBeGreaterThanOrEqual(0);
-          expect(y - NODE.height / 2).toBeGreaterThanOrEqual(0);
-          expect(x + NODE.width).toBeLessThanOrEqual(drawn.width);
-          expect(y + NODE.height / 2).toBeLessThanOrEqual(drawn.height + 1e-6);
+          expect(y - height / 2).toBeGreaterThanOrEqual(-1e-6);
+          expect(x + width).toBeLessThanOrEqual(drawn.width);
+          expect(y + height / 2).toBeLessThanOrEqual(drawn.height + 1e-6);
         }
       }),
     );
+  });
+
+  it("has details in its boxes as long as they can be read, and where they are asked for", () => {
+    const many = sampleSet({ main: Array.from({ length: 300 }, (_, i) => `n${i}`) }, "main");
+    expect(draw(sampleSet({ main: ["a", "b"] }, "main")).isDetailed).toBe(true);
+    expect(draw(many)).toMatchObject({ isDetailed: false, nodes: expect.arrayContaining([expect.objectContaining(NODE)]) });
+    expect(draw(many, [], { isDetailed: true }).isDetailed).toBe(true);
+  });
+
+  it("has boxes as high as what the agent took itself, where one likes", () => {
+    const record = sampleSet({}, "main").get("main");
+    const taking = (costUsd: number | null, durationMs: number) =>
+      ({ durationMs, usage: { ...record?.usage, own: { ...record?.usage.own, costUsd } } }) as never;
+    const took: Record<string, [number | null, number]> = { main: [0, 100], a: [2, 50], b: [1, 0], c: [null, 0] };
+    const set = sampleSet({ main: ["a", "b", "c"] }, "main", (uri) => taking(...(took[uri] as [number | null, number])));
+    const heights = (size: GraphOptions["size"]) =>
+      Object.fromEntries(draw(set, [], { ...(size === undefined ? {} : { size }) }).nodes.map(({ uri, height }) => [uri, height]));
+    expect(heights("equal")).toEqual({ main: 54, a: 54, b: 54, c: 54 });
+    expect(heights("cost")).toEqual({ main: 54, a: 216, b: 135, c: 54 });
+    expect(heights("time")).toEqual({ main: 216, a: 135, b: 54, c: 54 });
   });
 
   it("can be read with three hundred agents on one screen", () => {

@@ -12,6 +12,8 @@ export interface GraphNode {
   /** The middle of its left edge. */
   readonly x: number;
   readonly y: number;
+  readonly width: number;
+  readonly height: number;
 }
 
 export interface GraphEdge {
@@ -49,11 +51,27 @@ export interface Graph {
   readonly arcs: readonly GraphArc[];
   readonly width: number;
   readonly height: number;
+  /** Boxes have room for two lines of a name, status, time and cost; else for one line. */
+  readonly isDetailed: boolean;
 }
 
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A box of the smallest size. */
 export const NODE = { width: 150, height: 22 } as const;
+const DETAILED = { width: 216, height: 54 } as const;
 const GAP = { level: 36, sibling: 5, cousin: 8, frame: 5, around: 20 } as const;
-const LEVEL = NODE.width + GAP.level;
+/** The letters of a detailed box that is drawn smaller than this can no longer be read. */
+const READABLE = 0.6;
+
+/** What the heights of boxes tell: nothing, or an agent's own cost or time. */
+export const GRAPH_SIZES = ["equal", "cost", "time"] as const;
+export type GraphSize = (typeof GRAPH_SIZES)[number];
+/** The box of whoever took most is so much higher than one that took nothing. */
+const HIGHEST = 4;
 /** So many agents without agents of their own stand below each other; more are set in columns. */
 const FEW = 5;
 const MOST_COLUMNS = 16;
@@ -66,8 +84,8 @@ interface Item {
   readonly id: string;
   readonly parent: string | null;
   readonly agents: readonly string[];
-  /** As high as the first column, which is the highest. */
-  readonly rows: number;
+  /** As high as the highest column beside it. */
+  readonly height: number;
   readonly block: { readonly from: string; readonly kind: EdgeKind } | null;
 }
 
@@ -77,24 +95,32 @@ export function edgeKind(record: AgentRecord, revived: ReadonlySet<string>): Edg
   return revived.has(record.uri) ? "revived" : "spawned";
 }
 
+export interface GraphOptions {
+  readonly size?: GraphSize;
+  /** Left out: as long as all of it can be read. */
+  readonly isDetailed?: boolean | undefined;
+}
+
 /** The tree as a drawing that fits a room of this shape as well as can be. */
-export function graph(set: AgentSet, root: string, messages: readonly Message[], room: { readonly width: number; readonly height: number }): Graph {
+export function graph(set: AgentSet, root: string, messages: readonly Message[], room: Size, { size = "equal", isDetailed }: GraphOptions = {}): Graph {
   const revived = new Set(messages.filter(({ revives }) => revives).map(({ to }) => to));
   const kindOf = (uri: string) => edgeKind(set.get(uri) as AgentRecord, revived);
-  let best: { placed: Placed; scale: number } | null = null;
-  for (let columns = 1; columns <= MOST_COLUMNS; columns += 1) {
-    const placed = place(itemsOf(set, root, kindOf, columns));
-    const scale = Math.min(1, room.width / placed.width, room.height / placed.height);
-    // A little larger is not worth another column.
-    if (best === null || scale > best.scale * 1.03) best = { placed, scale };
-    if (scale === 1) break;
-  }
-  const { places, blocks, width, height } = (best as { placed: Placed }).placed;
+  const heights = partsOf(set, root, size);
+  const arranged = (detailed: boolean) => {
+    const box = detailed ? DETAILED : NODE;
+    const heightOf = (uri: string) => Math.round(box.height * (1 + (HIGHEST - 1) * (heights.get(uri) ?? 0)));
+    return { ...layout(set, root, kindOf, room, box.width, heightOf), isDetailed: detailed };
+  };
+  // Where the boxes alone would not fit, no arrangement does.
+  const isHopeless = isDetailed === undefined && set.subtree(root).length * DETAILED.width * DETAILED.height * READABLE ** 2 > room.width * room.height;
+  const detailed = isDetailed === false || isHopeless ? null : arranged(true);
+  const chosen = detailed !== null && (isDetailed === true || detailed.scale >= READABLE) ? detailed : arranged(false);
+  const { places, blocks, width, height } = chosen.placed;
   const framed = new Set(blocks.flatMap(({ from, kind }) => `${kind} ${from}`));
   const nodes = [...places].map(([uri, at]): GraphNode => ({ uri, record: set.get(uri) as AgentRecord, ...at }));
   const edges = nodes.flatMap(({ uri, record }): GraphEdge[] => {
     const parent = record.parent === null ? undefined : places.get(record.parent);
-    const child = places.get(uri) as Point;
+    const child = places.get(uri) as Box;
     if (uri === root || parent === undefined) return [];
     const [from, kind] = [record.parent as string, kindOf(uri)];
     const isFramed = set.childrenOf(uri).length === 0 && framed.has(`${kind} ${from}`);
@@ -107,7 +133,33 @@ export function graph(set: AgentSet, root: string, messages: readonly Message[],
     arcs: arcsOf(messages, places),
     width,
     height,
+    isDetailed: chosen.isDetailed,
   };
+}
+
+/** Of each agent, its part of the most that one agent took itself. */
+function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<string, number> {
+  if (size === "equal") return new Map();
+  const amounts = set.subtree(root).map((uri): [string, number] => {
+    const record = set.get(uri);
+    return [uri, (size === "cost" ? record?.usage.own.costUsd : record?.durationMs) ?? 0];
+  });
+  const most = amounts.reduce((max, [, amount]) => Math.max(max, amount), 0);
+  return new Map(amounts.map(([uri, amount]) => [uri, most === 0 ? 0 : amount / most]));
+}
+
+/** With as many columns as make it largest. */
+function layout(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, room: Size, width: number, heightOf: (uri: string) => number) {
+  let best: { placed: Placed; scale: number } | null = null;
+  for (let columns = 1; columns <= MOST_COLUMNS; columns += 1) {
+    const items = itemsOf(set, root, kindOf, columns, heightOf);
+    const placed = place(items, width, heightOf);
+    const scale = Math.min(1, room.width / placed.width, room.height / placed.height);
+    // A little larger is not worth another column.
+    if (best === null || scale > best.scale * 1.03) best = { placed, scale };
+    if (scale === 1 || items.every(({ block }) => block === null)) break;
+  }
+  return best as { placed: Placed; scale: number };
 }
 
 interface Point {
@@ -115,15 +167,20 @@ interface Point {
   readonly y: number;
 }
 
+interface Box extends Point, Size {}
+
 interface Placed {
-  readonly places: ReadonlyMap<string, Point>;
+  readonly places: ReadonlyMap<string, Box>;
   readonly blocks: readonly Omit<GraphBlock, "path">[];
   readonly width: number;
   readonly height: number;
 }
 
-function itemsOf(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, columns: number): Item[] {
-  const items: Item[] = [{ id: root, parent: null, agents: [root], rows: 1, block: null }];
+type HeightOf = (uri: string) => number;
+
+function itemsOf(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, columns: number, heightOf: HeightOf): Item[] {
+  const alone = (uri: string, parent: string | null): Item => ({ id: uri, parent, agents: [uri], height: heightOf(uri), block: null });
+  const items: Item[] = [alone(root, null)];
   for (const uri of set.subtree(root)) {
     const children = set.childrenOf(uri).filter((child) => set.has(child));
     const leaves = Map.groupBy(
@@ -132,30 +189,37 @@ function itemsOf(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind,
     );
     const blocks = [...leaves].filter(([, agents]) => agents.length > FEW);
     const inBlocks = new Set(blocks.flatMap(([, agents]) => agents));
-    for (const child of children) if (!inBlocks.has(child)) items.push({ id: child, parent: uri, agents: [child], rows: 1, block: null });
-    for (const [kind, agents] of blocks) items.push(...columnsOf(agents, columns, uri, kind));
+    for (const child of children) if (!inBlocks.has(child)) items.push(alone(child, uri));
+    for (const [kind, agents] of blocks) items.push(...columnsOf(agents, columns, uri, kind, heightOf));
   }
   return items;
 }
 
-function columnsOf(agents: readonly string[], columns: number, parent: string, kind: EdgeKind): Item[] {
+function columnsOf(agents: readonly string[], columns: number, parent: string, kind: EdgeKind, heightOf: HeightOf): Item[] {
   const rows = Math.ceil(agents.length / columns);
   const name = (column: number) => `${kind} ${column} below ${parent}`;
-  return Array.from({ length: Math.ceil(agents.length / rows) }, (_, column) => ({
+  const parts = Array.from({ length: Math.ceil(agents.length / rows) }, (_, column) => agents.slice(column * rows, (column + 1) * rows));
+  const height = parts.reduce(
+    (most, part) =>
+      Math.max(
+        most,
+        part.reduce((sum, uri) => sum + heightOf(uri) + GAP.sibling, -GAP.sibling),
+      ),
+    0,
+  );
+  return parts.map((part, column) => ({
     id: name(column),
     parent: column === 0 ? parent : name(column - 1),
-    agents: agents.slice(column * rows, (column + 1) * rows),
-    rows,
+    agents: part,
+    height,
     block: { from: parent, kind },
   }));
 }
 
-const heightOf = ({ rows }: Item) => rows * (NODE.height + GAP.sibling) - GAP.sibling;
-
-const roomFor = (item: Item) => heightOf(item) + (item.block === null ? 0 : 2 * GAP.frame);
+const roomFor = (item: Item) => item.height + (item.block === null ? 0 : 2 * GAP.frame);
 
 /** Every item at its level, no two over each other. */
-function place(items: readonly Item[]): Placed {
+function place(items: readonly Item[], width: number, heightOf: HeightOf): Placed {
   const hierarchy = stratify<Item>()
     .id(({ id }) => id)
     .parentId(({ parent }) => parent)(items);
@@ -163,53 +227,59 @@ function place(items: readonly Item[]): Placed {
     .nodeSize([1, 1])
     .separation((a, b) => (roomFor(a.data) + roomFor(b.data)) / 2 + (a.parent === b.parent ? GAP.sibling : GAP.cousin))(hierarchy)
     .descendants();
-  const top = nodes.reduce((least, { x, data }) => Math.min(least, x - heightOf(data) / 2), Number.POSITIVE_INFINITY) - GAP.around;
-  const bottom = nodes.reduce((most, { x, data }) => Math.max(most, x + heightOf(data) / 2), Number.NEGATIVE_INFINITY) + GAP.around;
-  const places = new Map<string, Point>();
+  const top = nodes.reduce((least, { x, data }) => Math.min(least, x - data.height / 2), Number.POSITIVE_INFINITY) - GAP.around;
+  const bottom = nodes.reduce((most, { x, data }) => Math.max(most, x + data.height / 2), Number.NEGATIVE_INFINITY) + GAP.around;
+  const level = width + GAP.level;
+  const places = new Map<string, Box>();
   const blocks = new Map<string, Omit<GraphBlock, "path">>();
   for (const { depth, x, data } of nodes) {
-    const first = x - heightOf(data) / 2 - top + NODE.height / 2;
-    const left = GAP.around + depth * LEVEL;
+    const first = x - data.height / 2 - top;
+    const left = GAP.around + depth * level;
     if (data.block !== null) {
       const name = `${data.block.kind} ${data.block.from}`;
-      const known = blocks.get(name) ?? { ...data.block, agents: 0, x: left - GAP.frame, y: first - NODE.height / 2 - GAP.frame, height: roomFor(data) };
-      blocks.set(name, { ...known, agents: known.agents + data.agents.length, width: left + NODE.width + GAP.frame - known.x });
+      const known = blocks.get(name) ?? { ...data.block, agents: 0, x: left - GAP.frame, y: first - GAP.frame, height: roomFor(data) };
+      blocks.set(name, { ...known, agents: known.agents + data.agents.length, width: left + width + GAP.frame - known.x });
     }
-    for (const [row, uri] of data.agents.entries()) places.set(uri, { x: left, y: first + row * (NODE.height + GAP.sibling) });
+    let y = first;
+    for (const uri of data.agents) {
+      const height = heightOf(uri);
+      places.set(uri, { x: left, y: y + height / 2, width, height });
+      y += height + GAP.sibling;
+    }
   }
   const levels = nodes.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
-  return { places, blocks: [...blocks.values()], width: levels * LEVEL - GAP.level + 2 * GAP.around, height: bottom - top };
+  return { places, blocks: [...blocks.values()], width: levels * level - GAP.level + 2 * GAP.around, height: bottom - top };
 }
 
 const n = (value: number) => Math.round(value * 10) / 10;
 
 /** From the right of the parent to the left of the child. */
-function edgePath(parent: Point, child: Point): string {
-  const from = parent.x + NODE.width;
+function edgePath(parent: Box, child: Point): string {
+  const from = parent.x + parent.width;
   const turn = (from + child.x) / 2;
   return `M${n(from)} ${n(parent.y)}C${n(turn)} ${n(parent.y)} ${n(turn)} ${n(child.y)} ${n(child.x)} ${n(child.y)}`;
 }
 
 /** To the middle of the frame's left side, or as near to it as the parent stands. */
-function blockPath(parent: Point | undefined, { x, y, height }: Omit<GraphBlock, "path">): string {
+function blockPath(parent: Box | undefined, { x, y, height }: Omit<GraphBlock, "path">): string {
   if (parent === undefined) return "";
   const at = Math.max(y + NODE.height / 2, Math.min(parent.y, y + height - NODE.height / 2));
   return edgePath(parent, { x, y: at });
 }
 
 /** Bulges to the side, so that it lies on no edge; a message and its answer lie on different sides. */
-function arcsOf(messages: readonly Message[], places: ReadonlyMap<string, Point>): GraphArc[] {
+function arcsOf(messages: readonly Message[], places: ReadonlyMap<string, Box>): GraphArc[] {
   return [...Map.groupBy(messages, ({ from, to }) => `${from} ${to}`).values()].flatMap((list): GraphArc[] => {
     const [first] = list;
     const [from, to] = [places.get(first?.from ?? ""), places.get(first?.to ?? "")];
     if (first === undefined || from === undefined || to === undefined) return [];
-    const side = NODE.height / 2;
-    const [startY, endY] = from.y <= to.y ? [from.y + side, to.y - side] : [from.y - side, to.y + side];
-    const isLevel = Math.abs(from.y - to.y) < NODE.height;
-    const [x1, x2] = [from.x + NODE.width * 0.72, to.x + NODE.width * 0.28];
+    const [side, end] = [from.height / 2, to.height / 2];
+    const [startY, endY] = from.y <= to.y ? [from.y + side, to.y - end] : [from.y - side, to.y + end];
+    const isLevel = Math.abs(from.y - to.y) < side + end;
+    const [x1, x2] = [from.x + from.width * 0.72, to.x + to.width * 0.28];
     const bulge = 18 + Math.abs(from.y - to.y) * 0.12;
     const path = isLevel
-      ? `M${n(x1)} ${n(from.y - side)}C${n(x1)} ${n(from.y - side - bulge)} ${n(x2)} ${n(to.y - side - bulge)} ${n(x2)} ${n(to.y - side)}`
+      ? `M${n(x1)} ${n(from.y - side)}C${n(x1)} ${n(from.y - side - bulge)} ${n(x2)} ${n(to.y - end - bulge)} ${n(x2)} ${n(to.y - end)}`
       : `M${n(x1)} ${n(startY)}C${n(x1 + bulge)} ${n((startY + endY) / 2)} ${n(x2 - bulge)} ${n((startY + endY) / 2)} ${n(x2)} ${n(endY)}`;
     return [{ from: first.from, to: first.to, messages: list.length, path }];
   });
@@ -218,13 +288,30 @@ function arcsOf(messages: readonly Message[], places: ReadonlyMap<string, Point>
 const WIDE = /[mwMW@%\u1100-\uffff]/;
 const NARROW = /[ijlftrI.,:;'|!()[\] ]/;
 
+const widthOf = (char: string) => (WIDE.test(char) ? 12 : NARROW.test(char) ? 4.6 : /[A-Z]/.test(char) ? 8.6 : 7.2);
+
 /** As much of a text as fits into so many pixels, at twelve pixels a letter; nothing is measured, so that thousands are laid out in no time. */
 export function fitted(text: string, px: number): string {
   let [width, kept] = [0, ""];
   for (const char of text) {
-    width += WIDE.test(char) ? 12 : NARROW.test(char) ? 4.6 : /[A-Z]/.test(char) ? 8.6 : 7.2;
+    width += widthOf(char);
     if (width > px) return `${kept.trimEnd()}…`;
     if (width <= px - 9) kept += char;
   }
   return text;
+}
+
+/** A text on at most two lines of so many pixels, broken between words where there are any. */
+export function twoLines(text: string, px: number): [first: string, second: string] {
+  let [width, end, blank] = [0, 0, 0];
+  for (const char of text) {
+    width += widthOf(char);
+    if (width > px) {
+      const at = blank > end / 2 ? blank : end;
+      return [text.slice(0, at).trimEnd(), fitted(text.slice(at).trimStart(), px)];
+    }
+    end += char.length;
+    if (char === " ") blank = end;
+  }
+  return [text, ""];
 }

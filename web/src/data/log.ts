@@ -1,4 +1,5 @@
 import type { KeptEvent } from "./events.ts";
+import { shownText } from "./types.ts";
 
 /** A line of the log: an entry, or the head of a group of entries of one sub-agent. */
 export type LogRow = { readonly is: "entry"; readonly id: string; readonly event: KeptEvent; readonly inGroup: boolean } | LogGroup;
@@ -60,7 +61,7 @@ function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): Lo
     from: first.at,
     to: run.at(-1)?.at ?? null,
     open,
-    last: said?.text ?? "",
+    last: said === undefined ? "" : (shownText(said) ?? ""),
   };
 }
 

@@ -49,6 +49,7 @@ export function sampleAgent(uri: string, parent: string | null, more: Partial<Ag
 export function sampleEvent(uri: string, seq: number, more: Partial<AgentEvent> = {}): AgentEvent {
   return {
     schema: "retinue/event@1",
+    summary: null,
     uri,
     id: `${uri}#${seq}`,
     seq,

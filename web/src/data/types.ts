@@ -4,6 +4,7 @@ import type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts
 export type { AgentRecord, AgentTree, Status } from "../../../src/core/agent.ts";
 export { STATUSES } from "../../../src/core/agent.ts";
 export type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
+export { shownText } from "../../../src/core/event.ts";
 export type { Message } from "../../../src/core/messages.ts";
 export type { Usage } from "../../../src/core/usage.ts";
 export { reportedOnly, totalTokens } from "../../../src/core/usage.ts";

@@ -1,7 +1,7 @@
 import { displayName } from "../data/format.ts";
 import "../styles/pictures.css";
-import { createEffect, createMemo, createSignal, Show } from "solid-js";
-import { graph } from "../data/graph.ts";
+import { createEffect, createMemo, createSignal, For, Show } from "solid-js";
+import { GRAPH_SIZES, type GraphSize, graph } from "../data/graph.ts";
 import { useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { useMessages } from "../state/messages.ts";
@@ -21,14 +21,24 @@ export default function GraphPage(props: { uri: string }) {
   const [room, setRoom] = createSignal({ width: 1200, height: 700 });
   let drawing: SVGSVGElement | undefined;
   const tint = (): Tint => (route().params.color === "type" ? "type" : "status");
+  const size = (): GraphSize => GRAPH_SIZES.find((one) => one === route().params.size) ?? "equal";
+  const isDetailed = () => ({ "1": true, "0": false })[route().params.details ?? ""];
+  /** Sizes follow what agents take in steps of a twentieth: a drawing that moves at every call cannot be read. */
+  const taken = createMemo(() => {
+    if (size() === "equal") return 0;
+    thread.pulse();
+    const root = thread.set.get(thread.root() ?? "");
+    return Math.round(20 * Math.log((size() === "cost" ? root?.usage.subtree.costUsd : root?.durationMs) || 1e-6));
+  });
   const hasTable = () => route().params.table === "1";
   const selected = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
   const select = (uri: string) => setParams({ sel: uri });
   // Drawn anew where agents come, go or move; how they stand is followed one by one.
   const picture = createMemo(() => {
     thread.shape();
+    taken();
     const root = thread.root();
-    return root === null ? null : graph(thread.set, root, messages(), room());
+    return root === null ? null : graph(thread.set, root, messages(), room(), { size: size(), isDetailed: isDetailed() });
   });
   const records = createMemo(() => {
     thread.pulse();
@@ -68,6 +78,29 @@ export default function GraphPage(props: { uri: string }) {
                 Type
               </option>
             </select>
+          </label>
+          <label>
+            <span class="muted">Size</span>
+            <select
+              aria-label="What the sizes say"
+              onChange={(event) => setParams({ size: event.currentTarget.value === "equal" ? null : event.currentTarget.value })}
+            >
+              <For each={GRAPH_SIZES}>
+                {(one) => (
+                  <option value={one} selected={size() === one}>
+                    {{ equal: "All equal", cost: "Own cost", time: "Own time" }[one]}
+                  </option>
+                )}
+              </For>
+            </select>
+          </label>
+          <label class="check" title="Names on two lines, status, time and cost in every box">
+            <input
+              type="checkbox"
+              checked={picture()?.isDetailed ?? true}
+              onChange={(event) => setParams({ details: event.currentTarget.checked ? "1" : "0" })}
+            />
+            Details
           </label>
           <GraphLegend records={records()} tint={tint()} messages={messages().length} />
           <span class="spring" />

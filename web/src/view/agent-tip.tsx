@@ -6,10 +6,15 @@ import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 
 const SHOWN_CHARS = 700;
+/** More fits no screen; the agent's page has all of it. */
+const MOST_CHARS = 6_000;
 
-/** What an agent was asked, in short. */
-export function AgentTip(props: { agent: AgentRecord }) {
+const LONG_CHARS = 1_500;
+
+/** What an agent was asked: in short, or all of it that fits a screen. */
+export function AgentTip(props: { agent: AgentRecord; whole?: boolean }) {
   const prompt = () => props.agent.prompt ?? "";
+  const room = () => (props.whole === true ? MOST_CHARS : SHOWN_CHARS);
   return (
     <>
       <div class="tip-title">{oneLine(displayName(props.agent))}</div>
@@ -19,9 +24,9 @@ export function AgentTip(props: { agent: AgentRecord }) {
           .join(" · ")}
       </p>
       <Show when={prompt() !== ""} fallback={<p class="muted">What it was asked is not recorded.</p>}>
-        <p class="prompt" dir="auto">
-          {visible(cutAt(prompt(), SHOWN_CHARS))}
-          {prompt().length > SHOWN_CHARS ? "…" : ""}
+        <p class="prompt" classList={{ long: props.whole === true && prompt().length > LONG_CHARS }} dir="auto">
+          {visible(cutAt(prompt(), room()))}
+          {prompt().length > room() ? "…" : ""}
         </p>
       </Show>
       <Show when={props.agent.counts.spawned > 0}>

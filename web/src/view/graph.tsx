@@ -1,8 +1,11 @@
-import { createEffect, createMemo, createSignal, For, on, onMount, Show } from "solid-js";
-import { STATUS_MARKS } from "../data/format.ts";
-import { EDGE_KINDS, type EdgeKind, fitted, type Graph, type GraphNode, NODE } from "../data/graph.ts";
+import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from "solid-js";
+import { ownTime } from "../data/columns.ts";
+import { displayName, duration, money, STATUS_MARKS } from "../data/format.ts";
+import { EDGE_KINDS, type EdgeKind, fitted, type Graph, type GraphNode, twoLines } from "../data/graph.ts";
+import { oneLine, visible } from "../data/text.ts";
 import type { AgentRecord, Status } from "../data/types.ts";
 import { shortName } from "../data/waterfall.ts";
+import { now } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { go } from "../state/navigation.ts";
 import { AgentTip } from "./agent-tip.tsx";
@@ -88,8 +91,8 @@ export function GraphView(props: {
   const reveal = (node: GraphNode) => {
     const { scale, x, y } = shown();
     const [left, top] = [node.x * scale + x, node.y * scale + y];
-    if (left < 0 || top < 12 || left + NODE.width * scale > size().width || top > size().height - 12)
-      setLook({ scale, x: size().width / 2 - (node.x + NODE.width / 2) * scale, y: size().height / 2 - node.y * scale });
+    if (left < 0 || top < 12 || left + node.width * scale > size().width || top > size().height - 12)
+      setLook({ scale, x: size().width / 2 - (node.x + node.width / 2) * scale, y: size().height / 2 - node.y * scale });
   };
   const current = () => byUri().get(props.selected ?? "");
   createEffect(
@@ -135,10 +138,39 @@ export function GraphView(props: {
   };
   onMount(() => box?.addEventListener("wheel", wheel, { passive: false }));
   const uriAt = (event: Event) => (event.target as Element).closest("[data-uri]")?.getAttribute("data-uri") ?? null;
-  const label = (record: AgentRecord) => {
-    const words = props.tint === "type" ? `${shortName(record)} · ${typeOf(record)}` : shortName(record);
-    return fitted(words, NODE.width - LABEL_X - 6);
+  const numbers = (record: AgentRecord) => {
+    // Only of those that run the clock goes on.
+    const time = duration(record.status === "running" ? ownTime(record, now()) : record.durationMs);
+    return [record.status, time, money(record.usage.own.costUsd)].join(" · ");
   };
+  /** The name in a box: on two lines, or as much of it as fits on one. */
+  const lines = (record: AgentRecord, width: number) => {
+    const room = width - LABEL_X - 6;
+    const name = props.picture.isDetailed ? oneLine(displayName(record)) : shortName(record);
+    const words = props.tint === "type" ? `${name} · ${typeOf(record)}` : name;
+    return props.picture.isDetailed ? twoLines(words, room).filter((line) => line !== "") : [fitted(words, room)];
+  };
+  const tipOf = (uri: string) => {
+    const found = byUri().get(uri);
+    return found === undefined ? null : () => <AgentTip agent={props.agent(uri) ?? found.record} whole />;
+  };
+  // Whoever walks by keyboard is told the same as whoever points.
+  const isWalking = () => document.activeElement?.matches(".drawing-box:focus-visible") === true;
+  createEffect(
+    on(
+      () => props.selected,
+      (uri) => {
+        const content = uri === null || !isWalking() ? null : tipOf(uri);
+        if (content === null) return hideTip();
+        requestAnimationFrame(() => {
+          const node = box?.querySelector(`[data-uri="${CSS.escape(uri ?? "")}"]`);
+          if (node != null) showTip(node, content, 350);
+        });
+      },
+      { defer: true },
+    ),
+  );
+  onCleanup(hideTip);
   return (
     <div class="graph" ref={box}>
       <div
@@ -147,6 +179,8 @@ export function GraphView(props: {
         role="tree"
         aria-label={`Graph of ${props.picture.nodes.length} agents. Right and left walk to children and parents, up and down to siblings.`}
         aria-activedescendant={props.selected === null ? undefined : `node-${props.selected}`}
+        aria-describedby="graph-prompt"
+        onFocusOut={hideTip}
       >
         <svg
           class="drawing"
@@ -179,7 +213,7 @@ export function GraphView(props: {
             const [node, uri] = [(event.target as Element).closest("[data-uri]"), uriAt(event)];
             const found = byUri().get(uri ?? "");
             if (node === null || found === undefined || event.pointerType === "touch") hideTip();
-            else showTip(node, () => <AgentTip agent={props.agent(found.uri) ?? found.record} />, 350);
+            else showTip(node, () => <AgentTip agent={props.agent(found.uri) ?? found.record} whole />, 350);
           }}
           onPointerLeave={hideTip}
         >
@@ -214,27 +248,36 @@ export function GraphView(props: {
                   <g
                     data-uri={node.uri}
                     id={`node-${node.uri}`}
-                    transform={`translate(${node.x} ${node.y - NODE.height / 2})`}
+                    transform={`translate(${node.x} ${node.y - node.height / 2})`}
                     role="treeitem"
                     aria-level={record().depth + 1}
                     aria-selected={node.uri === props.selected}
-                    aria-label={`${shortName(record())}, ${record().status}, ${typeOf(record())}`}
+                    aria-label={`${shortName(record())}, ${typeOf(record())}, ${numbers(record())}`}
                   >
                     <rect
-                      width={NODE.width}
-                      height={NODE.height}
+                      width={node.width}
+                      height={node.height}
                       rx="5"
                       fill={palette().raised}
                       stroke={node.uri === props.selected ? palette().accent : palette()["line-strong"]}
                       stroke-width={node.uri === props.selected ? 2.5 : 1}
                     />
-                    <rect width="22" height={NODE.height} rx="5" fill={colorOf(record())} />
-                    <text x="11" y="15.5" text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
+                    <rect width="22" height={node.height} rx="5" fill={colorOf(record())} />
+                    <text x="11" y={node.height / 2 + 4.5} text-anchor="middle" fill={palette()["on-kind"]} font-weight="600">
                       {STATUS_MARKS[record().status]}
                     </text>
-                    <text x={LABEL_X} y="15.5" fill={palette().ink}>
-                      {label(record())}
-                    </text>
+                    <For each={lines(record(), node.width)}>
+                      {(line, index) => (
+                        <text x={LABEL_X} y={props.picture.isDetailed ? 15.5 + index() * 15 : node.height / 2 + 4.5} fill={palette().ink}>
+                          {line}
+                        </text>
+                      )}
+                    </For>
+                    <Show when={props.picture.isDetailed}>
+                      <text data-numbers x={LABEL_X} y={node.height - 7} fill={palette().muted} font-size="11">
+                        {numbers(record())}
+                      </text>
+                    </Show>
                   </g>
                 );
               }}
@@ -251,6 +294,9 @@ export function GraphView(props: {
           </g>
         </svg>
       </div>
+      <p id="graph-prompt" class="sr">
+        {visible(props.agent(props.selected ?? "")?.prompt ?? "")}
+      </p>
       <PictureButtons by={ZOOM} onZoom={zoom} onAll={() => setLook(null)} isAll={look() === null} />
     </div>
   );

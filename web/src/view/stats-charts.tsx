@@ -94,7 +94,7 @@ function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
 
 /** In percent, and kept up to date; set here because the content policy lets no markup carry styles. */
 function sized(element: HTMLElement, property: "width" | "height" | "left", part: () => number): void {
-  createMemo(() => element.style.setProperty(property, `${part() * 100}%`));
+  createMemo(() => element.style.setProperty(property, `${Math.round(part() * 10_000) / 100}%`));
 }
 
 /** Day by day, with days on which nothing happened; the numbers are in the table below it. */

@@ -7,7 +7,7 @@ import { kindInWords } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { Step } from "../data/timeline.ts";
-import { totalTokens } from "../data/types.ts";
+import { shownText, totalTokens } from "../data/types.ts";
 import { api } from "../state/server.ts";
 import { StatusMark } from "./status.tsx";
 import { Text } from "./text.tsx";
@@ -19,7 +19,7 @@ export function summary(event: KeptEvent): string {
   if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
   if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
   if (event.status !== null) return `${event.status.status}: ${event.status.statusReason}`;
-  return event.text ?? "";
+  return shownText(event) ?? "";
 }
 
 /** All of a text that was cut. */
@@ -159,7 +159,22 @@ function Body(props: { step: Step }) {
 }
 
 function Said(props: { event: KeptEvent; markdown: boolean }) {
-  return <Text text={props.event.text ?? ""} full={props.event.fullText} markdown={props.markdown} more={whole(props.event)} />;
+  const text = () => (
+    <Text text={props.event.text ?? ""} full={props.event.fullText} markdown={props.markdown && props.event.summary === null} more={whole(props.event)} />
+  );
+  return (
+    <Show when={props.event.summary} fallback={text()}>
+      {(summary) => (
+        <>
+          <Text text={summary()} markdown />
+          <details class="raw-text">
+            <summary>raw</summary>
+            {text()}
+          </details>
+        </>
+      )}
+    </Show>
+  );
 }
 
 function Input(props: { event: KeptEvent }) {

@@ -1,0 +1,74 @@
+import { asObject, asText, parseJson } from "../../core/json.ts";
+import { notificationsIn } from "./notification.ts";
+import { between } from "./tags.ts";
+
+/** More is in the record itself. */
+const MAX_CHARS = 600;
+
+/**
+ * Markup that Claude Code writes for its model, as a sentence for people: how background tasks ended, messages of team mates,
+ * commands and what they printed, reminders. Null for a text without such markup.
+ */
+export function inWords(text: string): string | null {
+  const sentence = [...notifications(text)].join("\n") || messages(text) || command(text) || note(text);
+  return sentence === "" ? null : cut(sentence);
+}
+
+function* notifications(text: string): Generator<string> {
+  for (const { summary, result, state, tasks } of notificationsIn(text)) {
+    // `Agent "Run the tests" finished`
+    const ended = summary.replace(/^(?:Background )?[Aa]gent "(.*?)" /, "$1 ");
+    const answer = result?.trim() ?? "";
+    const said = ended || `Task ${tasks.join(", ")} ${state ?? "ended"}`;
+    yield answer === "" ? said : `${said}: ${answer}`;
+  }
+}
+
+/** Of team mates: each says who it is from. One that has nothing to do says so as JSON. */
+function messages(text: string): string {
+  if (!text.includes("<teammate-message")) return "";
+  const pieces = text.split("<teammate-message").slice(1);
+  return pieces
+    .map((piece) => {
+      const end = piece.indexOf(">");
+      const from = /teammate_id="([^"]*)"/.exec(piece.slice(0, Math.max(0, end)))?.[1] ?? "a team mate";
+      const body = (piece.slice(end + 1).split("</teammate-message>", 1)[0] ?? "").trim();
+      const told = asObject(parseJson(body)?.value);
+      return told?.type === "idle_notification" ? `${asText(told.from) ?? from} is idle` : `Message from ${from}: ${body}`;
+    })
+    .join("\n");
+}
+
+/** Typed into the CLI, and what it printed. */
+function command(text: string): string {
+  const start = text.trimStart();
+  if (!/^<(?:command-|local-command-|bash-)/.test(start)) return "";
+  const field = (name: string) => between(text, `<${name}>`, `</${name}>`)?.trim() ?? "";
+  const ran = [field("command-name"), field("command-args")].filter((word) => word !== "").join(" ") || field("bash-input");
+  const printed = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"]
+    .map(field)
+    .filter((words) => words !== "")
+    .join("\n");
+  if (ran !== "") return printed === "" ? `Ran ${ran}` : `Ran ${ran}: ${printed}`;
+  if (printed !== "") return `Printed: ${printed}`;
+  const caveat = field("local-command-caveat");
+  return caveat === "" ? "Printed nothing" : `Reminder to the model: ${caveat}`;
+}
+
+/** A text that is nothing but a reminder. */
+function note(text: string): string {
+  const trimmed = text.trim();
+  const [open, close] = ["<system-reminder>", "</system-reminder>"];
+  if (!trimmed.startsWith(open) || !trimmed.endsWith(close)) return "";
+  const reminders = trimmed.split(open).map((piece) => piece.replace(close, "").trim());
+  return `Reminder to the model: ${reminders.filter((words) => words !== "").join("\n")}`;
+}
+
+const cut = (text: string) =>
+  text.length <= MAX_CHARS
+    ? text
+    : `${text
+        .slice(0, MAX_CHARS)
+        .toWellFormed()
+        .replace(/\ufffd$/, "")
+        .trimEnd()}…`;

@@ -1,0 +1,42 @@
+/** Markup that a product writes for its model, as the dashboard shows it. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openBrowser } from "./browser.ts";
+import { homeWith, type Running, serve } from "./server.ts";
+import { type Visit, visit } from "./visit.ts";
+
+const TREE = "claude://f99d99e0-0001-4c08-865d-e32964e15b93";
+const SENTENCE = "Leaf B3 late finished: Late leaf result.";
+let browser: Browser;
+let server: Running;
+let tab: Visit;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"]))]);
+  tab = await visit(browser, server.url);
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+describe("a notification of an end in the background", () => {
+  it("is a sentence on the page of the agent that was told, with the record behind it", async () => {
+    await tab.goto(`#/agent/${TREE}`);
+    const told = tab.page.locator(".step[data-kind=note]", { hasText: SENTENCE });
+    await told.waitFor();
+    expect(await told.textContent()).not.toContain("task-notification");
+    await told.getByRole("button").click();
+    const raw = told.locator("details.raw-text");
+    expect(await raw.getByText("<task-notification>").isVisible()).toBe(false);
+    await raw.locator("summary").click();
+    await raw.getByText("<task-notification>").waitFor();
+  });
+
+  it("is a sentence in the log", async () => {
+    await tab.goto("#/log/claude://16ff625c-81fc-41a2-88cf-4b4069d6af28");
+    await tab.page.getByText("Background A finished: ").first().waitFor();
+    expect(await tab.page.locator("main").textContent()).not.toContain("<task-notification>");
+    expect(tab.complaints).toEqual([]);
+  });
+});
