@@ -272,6 +272,41 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
   });
 
+  it("tells of nobody who then never is: an agent is told of by its own name, however late the product gives it", async () => {
+    const { program, start, env } = stage();
+    const lines = STREAM.trim().split("\n");
+    const upTo = lines.findIndex((line) => line.includes('"task_started"'));
+    // Longer than products take to name an agent.
+    const slow = `const lines = ${JSON.stringify(lines)};
+process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
+setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"), 3_000);`;
+    const { stdout } = await outcome(start(["--events", "--", program("claude", slow), "-p", "hello"]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    const tree = (await json(["tree", SESSION], env)) as { uri: string; children: { uri: string }[] };
+    expect([...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort()).toEqual(
+      [tree.uri, ...tree.children.map(({ uri }) => uri)].sort(),
+    );
+  });
+
+  it("tells in the end of an agent that the product never named", async () => {
+    const { program, start } = stage();
+    const call = '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';
+    const failed = '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_01","is_error":true,"content":"no such agent"}]}}';
+    const text = `{"type":"system","subtype":"init","session_id":"${SESSION}","tools":[],"apiKeySource":"none"}\n${call}\n${failed}\n`;
+    const { stdout } = await outcome(start(["--events", "--", program("claude", `process.stdout.write(${JSON.stringify(text)});`), "-p", "hello"]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    const told = events.filter(({ uri, spawn }) => uri.endsWith("/toolu_01") || spawn?.agentId === "toolu_01");
+    expect(told.map(({ kind, status }) => status?.status ?? kind).sort()).toEqual(["errored", "spawn"]);
+  });
+
   it("with --format spawned: a line an agent, in the shape of SubAgentSpawned, and nothing else", async () => {
     const { program, start } = stage();
     const claude = program("claude", `process.stdout.write(${JSON.stringify(STREAM)});`);

@@ -2,6 +2,7 @@ import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "..
 import { hash } from "../core/hash.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import { UNANSWERED_RULE } from "../core/parents.ts";
 import type { Parser } from "../core/provider.ts";
 import type { RecordPlace } from "../core/store.ts";
 import type { Tokens } from "../core/usage.ts";
@@ -35,12 +36,12 @@ export class EventReader {
     this.#library = library;
   }
 
-  async next(forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
-    return (await this.nextPlaced(forest, keys)).map(({ event }) => event);
+  async next(forest: Forest, keys: readonly AgentKey[], more: More = "maybe"): Promise<AgentEvent[]> {
+    return (await this.nextPlaced(forest, keys, more)).map(({ event }) => event);
   }
 
   /** The same, with where each one is read from. */
-  async nextPlaced(forest: Forest, keys: readonly AgentKey[]): Promise<PlacedEvent[]> {
+  async nextPlaced(forest: Forest, keys: readonly AgentKey[], more: More = "maybe"): Promise<PlacedEvent[]> {
     const wanted = new Set(keys);
     const files = new Map(keys.flatMap((key) => agentOf(forest, key).files.map(({ path, readTo }) => [path, readTo] as const)));
     const events: Unnumbered[] = [];
@@ -52,7 +53,7 @@ export class EventReader {
       }
     }
     for (const key of keys) {
-      for (const event of derived(forest, agentOf(forest, key))) if (this.#isNews(event)) events.push(event);
+      for (const event of derived(forest, agentOf(forest, key), more)) if (this.#isNews(event)) events.push(event);
     }
     return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft, isRecorded: event.isRecorded }));
   }
@@ -258,8 +259,9 @@ function inOrder(a: Unnumbered, b: Unnumbered): number {
 
 const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
 
-/** What no single record says: that a child began, and how the agent stands. */
-function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
+/** What no single record says: that a child began, and how the agent stands. What may still turn out otherwise is held back. */
+function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
+  if (isUnnamedYet(agent, more, forest.now)) return [];
   const base = {
     schema: "retinue/event@1",
     uri: agent.uri,
@@ -273,7 +275,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     draft: null,
     isRecorded: false,
   } as const;
-  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, forest.now));
+  const children = agent.children.map((key) => agentOf(forest, key)).filter((child) => !isUnnamedYet(child, more, forest.now) && !isUnplacedYet(child, more));
   const spawns = children.map((child): Unnumbered => {
     const call = child.spawnCall;
     const time = child.firstAt ?? call?.at ?? null;
@@ -310,7 +312,7 @@ function derived(forest: Forest, agent: LinkedAgent): Unnumbered[] {
     spawn: null,
     status: { status, statusSource, statusReason },
   };
-  return [...spawns, standing];
+  return isLostForNow(agent, more) ? spawns : [...spawns, standing];
 }
 
 /** The call may be known by its result alone. */
@@ -319,8 +321,27 @@ function toolCallOf({ evidence, parent }: LinkedAgent): string | null {
   return call === null ? null : nativeCall(call);
 }
 
-/** Products name a child within moments of the call for it; until then it goes by the call's id, and would be told twice. */
+/** Whether records may come that are not read yet: `surely` while a run goes on, `no` once it has ended and all of it was read. */
+export type More = "surely" | "maybe" | "no";
+
+/** Products name a child within moments of the call for it; after this, nobody will. */
 const NAMING_MS = 1_000;
-const isUnnamedYet = ({ verdict, spawnCall }: LinkedAgent, now: number) => verdict.status === "pendingInit" && now - (spawnCall?.at ?? 0) < NAMING_MS;
+
+/** It goes by the id of the call for it, and may still get an id of its own: under this name it would be told of somebody who then never was. */
+function isUnnamedYet({ evidence: [decided], verdict, statements }: LinkedAgent, more: More, now: number): boolean {
+  if (more === "no" || decided?.rule !== UNANSWERED_RULE) return false;
+  return more === "surely" || verdict.status === "pendingInit" || now - (statements.at(-1)?.at ?? 0) < NAMING_MS;
+}
+
+/** So far it stands in its thread for want of anything better: its parent may yet be named. */
+function isUnplacedYet({ evidence: [decided], verdict }: LinkedAgent, more: More): boolean {
+  const isOpen = more === "surely" || (more === "maybe" && (verdict.status === "running" || verdict.status === "pendingInit"));
+  return isOpen && decided?.source === "inferred" && decided.confidence <= WEAK;
+}
+const WEAK = 0.5;
+
+/** Nothing but a process that is gone says that it ended; what it wrote last may not be read yet. */
+const isLostForNow = ({ verdict: { status, statusSource } }: LinkedAgent, more: More) =>
+  more === "surely" && statusSource === "inferred" && (status === "shutdown" || status === "notFound");
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { AgentKey } from "../core/ids.ts";
 import { ROOT_ITSELF } from "../transports/files.ts";
 import { watchFolders } from "../transports/watch.ts";
@@ -59,7 +59,7 @@ async function* watchOn(library: Library, { signal, onError, onWatching }: LiveO
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots
     .filter((root) => root.provider.rootFiles === true || root.loose !== null)
-    .map(({ path, folders }) => (folders.length === 0 ? dirname(path) : path));
+    .map(({ path, folders, exists, provider }) => (folders.length === 0 || (!exists && provider.stream(basename(path)) !== null) ? dirname(path) : path));
   const watching = await watchFolders(folders, [...shallow, dirname(decisions)], { onPaths: note, onError: onError ?? (() => {}) });
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {

@@ -5,6 +5,7 @@ import { parseTarget, type Target } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { Failure } from "./failure.ts";
 import type { Library } from "./library.ts";
+import { allTrouble, unreadSources } from "./trouble.ts";
 
 /** Finds fault with what can be told wrong before anything is read. */
 export function checkTarget(input: string): void {
@@ -115,7 +116,7 @@ const list = (rows: readonly AgentRow[]) =>
     .join(", ") + (rows.length > SHOWN ? `, and ${rows.length - SHOWN} more` : "");
 
 function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
-  return new Failure("not_found", what, [...hint, searched(library), "next: retinue ls"]);
+  return new Failure("not_found", what, [...hint, searched(library), ...unread(library), "next: retinue ls"]);
 }
 
 /** Nothing of any product was found. */
@@ -124,6 +125,12 @@ export const emptyMachine = (library: Library) =>
     searched(library),
     "next: retinue demo shows recorded agents at work; retinue doctor says where was looked and what could not be read",
   ]);
+
+/** What was asked for may stand in a file or a database that could not be read. */
+const unread = (library: Library) =>
+  unreadSources(allTrouble(library))
+    .slice(0, SHOWN)
+    .map(({ where, detail }) => `could not be read: ${where} (${detail}); next: retinue doctor`);
 
 /** Where was looked, for a person who expected something there. */
 export const searched = (library: Library) => `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;

@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { type LinkedAgent, subtreeOf } from "../core/link.ts";
-import { EventReader } from "./events.ts";
+import { EventReader, type More } from "./events.ts";
 import type { Library } from "./library.ts";
 import { live } from "./live.ts";
 import type { Running } from "./run.ts";
@@ -18,21 +18,21 @@ export async function* runEvents(library: Library, run: Pick<Running, "thread" |
   void run.thread.then((found) => {
     thread = found;
   });
-  async function* news(): AsyncGenerator<AgentEvent> {
+  async function* news(more: More): AsyncGenerator<AgentEvent> {
     const forest = thread === null ? null : library.forestOf([thread]);
     const root = thread === null ? undefined : forest?.agents.get(thread);
     if (forest === null || root === undefined) return;
-    yield* await reader.next(forest, subtreeOf(forest, root.key));
+    yield* await reader.next(forest, subtreeOf(forest, root.key), more);
     const end = endOf(root);
     if (end !== null) onTurnOver?.(end);
   }
-  for await (const _ of live(library, { signal: over.signal })) yield* news();
+  for await (const _ of live(library, { signal: over.signal })) yield* news("surely");
   await run.ended;
   thread = await run.thread;
   // Files may have been written that nobody told us of.
   await library.refresh();
   library.recheck();
-  yield* news();
+  yield* news("no");
 }
 
 /** When it came to an end; null for one that is at work. */

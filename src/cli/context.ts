@@ -3,10 +3,13 @@ import { openLibrary } from "../app/open.ts";
 import { listPrice } from "../app/prices.ts";
 import { checkTarget, resolve } from "../app/resolve.ts";
 import { loadSettings, type SettingsFile } from "../app/settings.ts";
+import { troubleLine, troubleOf } from "../app/trouble.ts";
 import type { AgentTree } from "../core/agent.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import type { Problem } from "../core/problem.ts";
 import { treeOf } from "../core/record.ts";
+import { oneLine } from "./render/printable.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 /** Options every command takes. */
@@ -35,6 +38,12 @@ export interface Sought<Words extends readonly string[]> {
   readonly library: Library;
   readonly forest: Forest;
   readonly agents: { readonly [K in keyof Words]: LinkedAgent };
+}
+
+/** What is shown lacks something: said once, on stderr. */
+export function tell({ talk }: Terminal, problems: readonly Problem[]): void {
+  const line = troubleLine(problems);
+  if (line !== null) talk(oneLine(line));
 }
 
 export function openContext(options: CommonOptions): Context {
@@ -69,6 +78,10 @@ export function openContext(options: CommonOptions): Context {
       const found = await library();
       const rows = uris.map((uri) => resolve(found, uri));
       const forest = found.forestOf(rows.map((row) => row.key));
+      tell(
+        terminal,
+        rows.flatMap((row) => troubleOf(found, forest, row.key)),
+      );
       return { library: found, forest, agents: rows.map((row) => agentOf(forest, row.key)) as never };
     },
     // Whoever has a forest has it from the library.

@@ -189,6 +189,8 @@ export interface Store {
   /** The request in whose answer this call stands. */
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
+  /** Those of these files, and of files in the folders `within`. */
+  problemsOf(files: readonly string[], within: readonly string[]): readonly Problem[];
   /** Small notes to itself: null when there is none. */
   note(name: string): string | null;
   setNote(name: string, value: string): void;

@@ -242,6 +242,11 @@ export class MemoryStore implements Store {
     return files.flatMap((f) => [...f.exchanges.values()].map((e) => ({ ...e, file: f.state.path })));
   }
 
+  problemsOf(files: readonly string[], within: readonly string[]): readonly Problem[] {
+    const isWanted = (path: string) => files.includes(path) || within.some((folder) => path.startsWith(`${folder}/`));
+    return [...this.#files].flatMap(([path, file]) => (isWanted(path) ? file.problems : []));
+  }
+
   problems(examples: number): readonly ProblemCount[] {
     const all = [...[...this.#files.values()].flatMap((f) => f.problems), ...[...this.#threads.values()].flatMap((t) => t.problems)];
     const byCode = [...Map.groupBy(all, (p) => p.code)].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { watchFolders } from "./watch.ts";
 
-async function watching(folders: readonly string[], prepare: (base: string) => void = () => {}) {
+async function watching(folders: readonly string[], prepare: (base: string) => void = () => {}, shallow: readonly string[] = []) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
   prepare(base);
   const seen = new Set<string>();
   const errors: Error[] = [];
   const watch = await watchFolders(
     folders.map((folder) => join(base, folder)),
-    [],
+    shallow.map((folder) => join(base, folder)),
     {
       onPaths: (paths) => {
         for (const path of paths) seen.add(path.slice(base.length + 1));
@@ -38,6 +38,17 @@ describe("a folder that is not there yet", () => {
     await sees("product/records/deep/a.jsonl");
     write("product/records/deep/b.jsonl");
     await sees("product/records/deep/b.jsonl");
+  });
+
+  it("is watched as soon as it comes where only what lies right in it counts", async () => {
+    const { base, seen, write, sees } = await watching([], () => {}, ["share/product"]);
+    mkdirSync(join(base, "share/product/deep"), { recursive: true });
+    write("share/product/data.db");
+    await sees("share/product/data.db");
+    write("share/product/deep/file");
+    write("share/product/data.db-wal");
+    await sees("share/product/data.db-wal");
+    expect(seen.has("share/product/deep/file")).toBe(false);
   });
 
   it("makes nobody look at what else is there", async () => {

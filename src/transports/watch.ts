@@ -24,7 +24,10 @@ export async function watchFolders(folders: readonly string[], shallow: readonly
     if (existsSync(folder)) await watches.below(folder);
     else watches.await(folder);
   }
-  for (const folder of shallow) if (existsSync(folder)) watches.add(folder);
+  for (const folder of new Set(shallow)) {
+    if (existsSync(folder)) watches.add(folder);
+    else watches.await(folder, false);
+  }
   return {
     stop: async () => watches.stop(),
   };
@@ -84,19 +87,20 @@ class Watches {
   }
 
   /** Until a folder is there, by way of the nearest one above it: a whole home is too much to watch for one folder that may come to be. */
-  await(folder: string): void {
+  await(folder: string, isDeep = true): void {
     const above = nearestFolder(folder);
     if (above === folder) {
+      if (!isDeep) this.add(folder);
       this.#onPaths(entriesIn(folder).map(({ name }) => join(folder, name)));
-      if (this.#isRecursive) this.add(folder, { recursive: true });
-      else this.#enter(folder, true);
+      if (isDeep && this.#isRecursive) this.add(folder, { recursive: true });
+      else if (isDeep) this.#enter(folder, true);
       return;
     }
-    const key = `${above} for ${folder}`;
+    const key = `${above} for ${isDeep ? "all of " : ""}${folder}`;
     const look = () => {
       if (this.#isStopped || (!existsSync(folder) && nearestFolder(folder) === above)) return;
       this.#end(key);
-      this.await(folder);
+      this.await(folder, isDeep);
     };
     this.#start(key, above, false, look);
     look();

@@ -156,6 +156,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         [{ row: "two" }],
       ]);
       expect(store.problems(9).map((p) => [p.code, p.count])).toEqual([["record-malformed", 1]]);
+      expect([store.problemsOf([path], []), store.problemsOf([], ["/root"]), store.problemsOf([], ["/roo"])].map((found) => found.length)).toEqual([1, 1, 0]);
       expect(store.file(path)?.within).toBe("/root/db");
       store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
       store.commit([{ ...batch({ ...before, offset: 99 }, [], before), replaces: ["one"] }]);

@@ -32,7 +32,7 @@ export function installOpenCode(version: string): Promise<string[]> {
   return install({ package: "opencode-ai", version, programs });
 }
 
-export async function openOpenCode([program = ""]: string[], modelUrl: string, extra: object): Promise<OpenCode> {
+export async function openOpenCode(command: string[], modelUrl: string, extra: object): Promise<OpenCode> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "retinue-real-")));
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   const settings = join(home, ".config", "opencode");
@@ -49,11 +49,11 @@ export async function openOpenCode([program = ""]: string[], modelUrl: string, e
 
   return {
     home,
-    start: (prompt) => group.start([program, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
+    start: (prompt) => group.start([...command, "run", "--format", "json", prompt], { cwd: project, env: environment(home) }),
     async serve(password, env = {}) {
       const port = await freePort();
       const secret = { ...env, OPENCODE_SERVER_PASSWORD: password };
-      group.start([program, "serve", "--hostname", "127.0.0.1", "--port", String(port)], { cwd: project, env: { ...environment(home), ...secret } });
+      group.start([...command, "serve", "--hostname", "127.0.0.1", "--port", String(port)], { cwd: project, env: { ...environment(home), ...secret } });
       const url = `http://127.0.0.1:${port}`;
       const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
       const send = (method: string, path: string, body?: unknown) =>

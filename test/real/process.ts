@@ -9,6 +9,8 @@ export interface Ended {
 
 export interface Run {
   ended: Promise<Ended>;
+  /** What it printed so far; all of it once it has ended. */
+  output(): string;
   /** Sends a signal to the CLI and whatever it started. */
   signalGroup(signal: NodeJS.Signals): void;
 }
@@ -20,8 +22,15 @@ export class Group {
   readonly #running = new Map<ChildProcess, Run>();
 
   start([program = "", ...args]: readonly string[], options: { cwd: string; env: Record<string, string> }): Run {
-    const child = spawn(program, args, { ...options, detached: true, stdio: ["ignore", "ignore", "pipe"] });
-    const run: Run = { ended: untilEnd(child), signalGroup: (signal) => signalGroup(child, signal) };
+    const child = spawn(program, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const printed: Buffer[] = [];
+    child.stdout.on("data", (part: Buffer) => printed.push(part));
+    const closed = new Promise((resolve) => child.stdout.once("close", resolve));
+    const ended = untilEnd(child).then(async (end) => {
+      await closed;
+      return end;
+    });
+    const run: Run = { ended, output: () => Buffer.concat(printed).toString("utf8"), signalGroup: (signal) => signalGroup(child, signal) };
     this.#running.set(child, run);
     const forget = () => this.#running.delete(child);
     run.ended.then(forget, forget);

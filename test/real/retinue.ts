@@ -6,6 +6,7 @@ import type { TreeNode, Usage } from "../judge.ts";
 import { sum } from "./usage.ts";
 
 export interface AgentRecord extends TreeNode {
+  uri: string;
   schema: string;
   sessionId: string;
   usage: { own: Usage; internal: Usage | null };

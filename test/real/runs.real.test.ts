@@ -149,9 +149,7 @@ describe(`Claude Code ${NEWEST}`, () => {
         if (!acted) acted = await act(event, handle);
       }
       expect(acted).toBe(true);
-      // Between the call and the word of who it made, an agent goes by the call's name; then by its own.
-      const isNamed = ({ status }: AgentEvent) => status !== null && status.status !== "pendingInit";
-      const last = new Map(events.filter(isNamed).map(({ uri, status }) => [uri, status?.status] as const));
+      const last = new Map(events.flatMap(({ uri, status }) => (status === null ? [] : [[uri, status.status] as const])));
       return { events, last: [...last], end: await handle.ended, scripts: model.exchanges.map(({ script }) => script) };
     }
 

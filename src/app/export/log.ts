@@ -1,7 +1,9 @@
 import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { everyone, type Story } from "../../core/story.ts";
 import { type Env, retinueHome } from "../home.ts";
+import type { Library } from "../library.ts";
+import { troubledFiles } from "../trouble.ts";
 
 /** Takes down a line; holds ids, paths and counts, and never what anybody said. */
 export type Log = (line: string) => void;
@@ -27,7 +29,12 @@ export function exportLog(env: Env, isWanted: boolean): Log {
 }
 
 /** Which calls spawned whom, and whose records are missing or empty. */
-export function logStory(story: Story, log: Log): void {
+export function logStory(story: Story, log: Log, library: Library): void {
+  const files = troubledFiles(
+    library,
+    story.record.records.map(({ path }) => path),
+  );
+  for (const { path, says } of files) log(`${story.record.uri}: file ${path} ${says}`);
   for (const one of everyone(story)) {
     const { record, steps } = one;
     for (const child of one.children)
@@ -38,7 +45,9 @@ export function logStory(story: Story, log: Log): void {
     for (const { event } of steps)
       if (event.kind === "toolCall" && event.tool !== null && !answered.has(event.tool.callId))
         log(`${record.uri}: call ${event.tool.callId} of ${event.tool.name} spawned nobody`);
-    if (record.records.length === 0) log(`${record.uri}: no file of its own was found (${record.status}: ${record.statusReason})`);
+    const troubled = files.find(({ path }) => record.agentId !== null && basename(path).includes(record.agentId));
+    const without = troubled === undefined ? "no file of its own was found" : `its file ${troubled.path} ${troubled.says}`;
+    if (record.records.length === 0) log(`${record.uri}: ${without} (${record.status}: ${record.statusReason})`);
     for (const { path, bytes } of record.records) log(`${record.uri}: read ${path}, ${bytes === 0 ? "which is empty" : `${bytes} bytes`}`);
     for (const warning of record.warnings) log(`${record.uri}: ${warning}`);
   }

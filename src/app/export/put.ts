@@ -46,7 +46,7 @@ export async function storyFor(
   isOver?: IsOver,
 ): Promise<Story> {
   const story = await readStory(library, forest, thread, isOver);
-  logStory(story, log);
+  logStory(story, log, library);
   return redaction === null ? story : redacted(story, new Redactor({ ...DEFAULT_REDACTION, ...redaction }));
 }
 

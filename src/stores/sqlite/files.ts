@@ -1,3 +1,4 @@
+import type { Problem, ProblemCode } from "../../core/problem.ts";
 import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/store.ts";
 import { packJson, unpackJson } from "./packing.ts";
 import { OWNER } from "./schema.ts";
@@ -61,6 +62,17 @@ export class Files {
       packJson(s.parser ?? null),
     );
     return Number(row?.id);
+  }
+
+  /** What is wrong in these files, and in those below the folders `within`. */
+  problemsOf(files: readonly string[], within: readonly string[]): readonly Problem[] {
+    const path = "d.path || '/' || f.name";
+    const isWanted = `${path} IN (SELECT value FROM json_each(?1)) OR EXISTS (SELECT 1 FROM json_each(?2) WHERE ${path} > value || '/' AND ${path} < value || '0')`;
+    return this.#sql(
+      `SELECT code, place, detail, times FROM problem p JOIN file f ON f.id = p.file JOIN folder d ON d.id = f.folder WHERE ${isWanted} ORDER BY p.id`,
+    )
+      .all(JSON.stringify(files), JSON.stringify(within))
+      .map((row) => ({ code: row.code as ProblemCode, where: row.place as string, detail: row.detail as string, times: Number(row.times) }));
   }
 
   #folder(key: FolderKey): { readonly id: number; readonly path: string } {

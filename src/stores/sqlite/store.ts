@@ -7,7 +7,7 @@ import { placeName } from "../../core/findings.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
 import { crossKeys, threadsIn } from "../../core/mentions.ts";
 import type { Observation } from "../../core/observation.ts";
-import type { ProblemCode } from "../../core/problem.ts";
+import type { Problem, ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
 import type {
   AgentRow,
@@ -369,6 +369,8 @@ class SqliteStore implements Store {
         .map((p) => ({ code: row.code as ProblemCode, where: p.place as string, detail: p.detail as string })),
     }));
   }
+
+  problemsOf = (files: readonly string[], within: readonly string[]): readonly Problem[] => this.#files.problemsOf(files, within);
 
   note(name: string): string | null {
     return (this.#sql("SELECT value FROM note WHERE name = ?").get(name)?.value as string | undefined) ?? null;
