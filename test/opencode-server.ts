@@ -28,9 +28,13 @@ export class FakeServer {
   readonly requests: string[] = [];
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
-  /** Answers by path; a function may look at how far things are. */
-  answers: (path: string) => { status: number; body: unknown } | null = () => null;
+  /** Answers by path; a function may look at how far things are. A text is answered as a web page. */
+  answers: (path: string) => { status: number; body: unknown } | string | null = () => null;
   password: string | null = null;
+  /** Where it streams; everything else is answered as a question. */
+  stream = "/global/event";
+  /** Ends every stream as soon as it has greeted. */
+  endsAtOnce = false;
   connections = 0;
 
   constructor() {
@@ -55,15 +59,22 @@ export class FakeServer {
       response.writeHead(401, { "WWW-Authenticate": 'Basic realm="Secure Area"' }).end();
       return;
     }
-    if (path === "/global/event") {
+    if (path === this.stream) {
       this.connections += 1;
       response.writeHead(200, { "Content-Type": "text/event-stream" });
-      response.write(`data: {"payload":{"id":"evt_${this.connections}","type":"server.connected","properties":{}}}\n\n`);
+      const greeting = { id: `evt_${this.connections}`, type: "server.connected", properties: {} };
+      response.write(`data: ${JSON.stringify(this.stream === "/event" ? greeting : { payload: greeting })}\n\n`);
+      if (this.endsAtOnce) return void response.end();
       this.#streams.add(response);
       response.on("close", () => this.#streams.delete(response));
       return;
     }
-    const { status, body } = this.answers(path) ?? { status: 404, body: { name: "NotFoundError" } };
+    const answer = this.answers(path);
+    if (typeof answer === "string") {
+      response.writeHead(200, { "Content-Type": "text/html" }).end(answer);
+      return;
+    }
+    const { status, body } = answer ?? { status: 404, body: { name: "NotFoundError" } };
     response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
   }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readEvents } from "../src/app/events.ts";
 import { Library } from "../src/app/library.ts";
@@ -115,9 +116,85 @@ describe("a server", () => {
     page.answers = () => ({ status: 200, body: "hello" });
     const relay = follow(PACE, `${await page.start()}below`);
     await until(() => relay.view.error !== null);
-    expect(relay.view.error).toBe("what it answers is no stream of events");
+    expect(relay.view.error).toMatch(/^there is no event stream of OpenCode at this address \(GET \/global\/event: .*GET \/event: /);
     await relay.stop();
     await page.stop();
+  });
+
+  const scoped = () =>
+    recording.frames
+      .map((one) => JSON.parse(one).payload)
+      .filter(({ type }) => type !== "sync")
+      .map((one) => JSON.stringify(one));
+
+  it.each([
+    ["404", null],
+    ["a page", "<!doctype html><title>OpenCode</title>"],
+    ["an error", { status: 500, body: {} }],
+  ])("that has /event alone, and answers with %s to the rest, is followed as well, and what cannot be known is said", async (_how, rest) => {
+    server.stream = "/event";
+    server.answers = () => rest;
+    const relay = follow();
+    await until(() => server.listeners > 0);
+    for (const one of scoped()) server.send(one);
+    await until(async () => (await wrong()).length === 0);
+    expect(relay.view.limits[0]).toContain("it streams one directory only (GET /event)");
+    if (rest !== null && typeof rest === "object") return;
+    // After a gap everything is asked for.
+    server.cut();
+    // A 404 with a JSON error may mean that the session is not known, so nothing is concluded from it about the route.
+    const missing = ["/event", "/permission", "/session", "/session/status", ...(rest === null ? [] : ["/session/{id}/message"])];
+    const routes = () => relay.view.limits.map((limit) => /GET (\S+)\)/.exec(limit)?.[1] ?? "").sort();
+    await until(() => routes().length >= missing.length);
+    expect(routes()).toEqual(missing);
+    expect((await tree()).status).toBe("completed");
+    // It is not asked for the same again and again.
+    const looks = (from: number) => server.requests.slice(from).filter((path) => path === "/permission").length;
+    const cut = server.requests.length;
+    await until(() => looks(cut) > 2);
+    const asked = server.requests.length;
+    await until(() => server.requests.slice(asked).filter((path) => path === "/permission").length > 2);
+    expect(server.requests.slice(asked).filter((path) => path.endsWith("/message"))).toEqual([]);
+  });
+
+  it("that has /event alone is asked for what was missed after a cut, and tried again when it comes back", async () => {
+    server.stream = "/event";
+    server.answers = recordedAnswers(recording.rest);
+    const relay = follow();
+    await until(() => server.listeners > 0);
+    for (const one of scoped().slice(0, 20)) server.send(one);
+    server.cut("{");
+    await until(() => relay.view.state === "following" && server.listeners > 0);
+    await until(async () => (await wrong()).length === 0);
+    expect(relay.view.limits).toHaveLength(1);
+  });
+
+  it("that ends every stream at once is asked more and more rarely", async () => {
+    server.endsAtOnce = true;
+    const relay = follow({ firstMs: 100, longestMs: 3_600_000 });
+    await until(() => server.connections > 3);
+    expect(relay.view.error).toBe("it ended the stream");
+    const before = server.connections;
+    // A fixed pause of 50 to 100 ms would give twenty of them meanwhile; a doubled one gives a few.
+    await wait(2_000);
+    expect(server.connections - before).toBeLessThan(8);
+  });
+
+  it("that sends what is no event is followed all the same", async () => {
+    const relay = follow();
+    await until(() => server.listeners > 0);
+    const junk = ["not json", "{}", "[]", "null", '"text"', '{"payload":7}', '{"payload":{"type":7,"properties":[]}}', '{"type":"session.error"}'];
+    const half = ["session.created", "session.error", "session.status", "message.updated", "message.part.updated", "permission.asked"];
+    for (const [i, one] of recording.frames.entries()) {
+      server.send(junk[i % junk.length] ?? "");
+      server.send(
+        JSON.stringify({ payload: { type: half[i % half.length], properties: { sessionID: i % 2 === 0 ? 7 : "../../x", info: "x", part: [], error: 7 } } }),
+      );
+      server.send(one);
+    }
+    await until(() => relay.view.frames > 3 * recording.frames.length);
+    expect(await wrong()).toEqual([]);
+    expect(recorded().every((path) => /\/(server|ses_\w+)\.jsonl$/.test(path))).toBe(true);
   });
 
   it("that is followed twice is told once", async () => {

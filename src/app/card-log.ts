@@ -76,8 +76,8 @@ function wordsOf({ kind, text, summary, tool, spawn, status }: AgentEvent): stri
 const endWords = ({ status, statusReason }: NonNullable<AgentEvent["status"]>) =>
   `${status.charAt(0).toUpperCase()}${status.slice(1)}${status === "completed" ? "" : `: ${statusReason}`}`;
 
-/** An end that is not confirmed by the agent's own records is told when nothing has contradicted it for this long: these come a moment after the parent's. */
-const SETTLE_MS = 5_000;
+/** An end that is not confirmed by the agent's own records is told when nothing has contradicted it for this long: these come a moment after the parent's, or when a server that was cut off answers again. */
+const SETTLE_MS = 30_000;
 
 /**
  * The log of a card: the events of all its agents, and how each sub-agent ended. History comes by time; what becomes known later is appended, so that a reader

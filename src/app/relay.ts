@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { parseJson } from "../core/json.ts";
-import type { Credentials, Follower, Provider, Step } from "../core/provider.ts";
+import type { Credentials, Follower, Provider, RelayStream, Step } from "../core/provider.ts";
 import { ask, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { Failure } from "./failure.ts";
@@ -19,6 +19,8 @@ export interface RelayView {
   readonly since: string;
   /** What went wrong last; null where nothing did. */
   readonly error: string | null;
+  /** What cannot be known of this server, and why; one sentence each. */
+  readonly limits: readonly string[];
   readonly frames: number;
   readonly sessions: number;
   readonly lastFrameAt: string | null;
@@ -35,7 +37,12 @@ export interface RelayOptions {
   readonly pace?: Partial<typeof PACE> & { readonly silenceMs?: number };
 }
 
-const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000 };
+/** A connection that lasted for `stableMs` was a good one: the next attempt is made at once. */
+const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000, stableMs: 5_000 };
+/** A stream begins with one frame that says nothing but that it is there. */
+const GREETING = 1;
+/** The pause after short connections stops growing: at a second where they told something, at four where they only greeted. */
+const [FEW, SOME] = [2, 4];
 const OPEN_FILES = 64;
 
 /** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
@@ -50,6 +57,9 @@ export class ServerRelay {
   #state: RelayState = "connecting";
   #since = Date.now();
   #error: string | null = null;
+  #limits: readonly string[] = [];
+  /** Of the stream that is followed. */
+  #streamLimit: string | null = null;
   #frames = 0;
   #lastFrameAt: number | null = null;
   /** Has what is missing asked for at once. */
@@ -67,7 +77,7 @@ export class ServerRelay {
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
       this.#turn(this.#state, `cannot keep what it says: ${error.message}`),
     );
-    this.#done = this.#run(relay.stream, options.pace?.silenceMs ?? relay.silenceMs);
+    this.#done = this.#run(relay.streams);
   }
 
   get view(): RelayView {
@@ -79,6 +89,7 @@ export class ServerRelay {
       state: this.#state,
       since: new Date(this.#since).toISOString(),
       error: this.#error,
+      limits: this.#limits,
       frames: this.#frames,
       sessions: this.#recorders.names,
       lastFrameAt: this.#lastFrameAt === null ? null : new Date(this.#lastFrameAt).toISOString(),
@@ -98,16 +109,24 @@ export class ServerRelay {
     this.#options.onChange?.(this.view);
   }
 
-  async #run(path: string, silenceMs: number): Promise<void> {
+  #note(streamLimit: string | null) {
+    this.#streamLimit = streamLimit;
+    const limits = [...(streamLimit === null ? [] : [streamLimit]), ...this.#follower.limits];
+    if (limits.join("\n") === this.#limits.join("\n")) return;
+    this.#limits = limits;
+    if (this.#state === "following") this.#options.onChange?.(this.view);
+  }
+
+  async #run(streams: readonly RelayStream[]): Promise<void> {
     const { signal } = this.#stop;
     for (let failures = 0; !signal.aborted; failures += 1) {
-      const before = this.#frames;
-      const error = await this.#connection(path, silenceMs);
-      // Whoever was greeted will be let in again.
-      if (this.#frames > before) failures = 0;
+      const [began, before] = [Date.now(), this.#frames];
+      const error = await this.#connection(streams);
+      // A server that ends every stream at once must not be asked again and again at full speed.
+      if (Date.now() - began >= this.#pace.stableMs) failures = 0;
+      else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + GREETING ? FEW : SOME);
       if (signal.aborted) break;
-      const isRefused = error instanceof Refused && (error.status === 401 || error.status === 403);
-      this.#turn(isRefused ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
+      this.#turn(error instanceof Refused && isPasswordWanted(error) ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
       await this.#rest(this.#backOff(failures), signal);
     }
     this.#recorders.close();
@@ -119,17 +138,33 @@ export class ServerRelay {
     return Math.min(this.#pace.longestMs, this.#pace.firstMs * 2 ** Math.min(failures, 20)) * (0.5 + Math.random() / 2);
   }
 
-  /** One connection from its beginning to its end; what broke it, if anything did. */
-  async #connection(path: string, silenceMs: number): Promise<Error | null> {
+  /** One connection to the first stream that the server has; what broke it, if anything did. */
+  async #connection(streams: readonly RelayStream[]): Promise<Error | null> {
+    const refusals: Refused[] = [];
+    for (const stream of streams) {
+      const error = await this.#stream(stream);
+      if (!(error instanceof Refused) || isPasswordWanted(error)) return error;
+      refusals.push(error);
+    }
+    const tried = streams.map(({ path }, i) => `GET ${path}: ${refusals[i]?.message}`).join("; ");
+    return new Error(`there is no event stream of ${this.#options.provider.product} at this address (${tried})`);
+  }
+
+  async #stream({ path, silenceMs, limit }: RelayStream): Promise<Error | null> {
     const over = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, over.signal]);
     let catchingUp: Promise<void> = Promise.resolve();
     const onOpen = () => {
+      this.#note(limit);
       this.#turn("following", null);
       catchingUp = this.#keepUp(signal);
     };
     try {
-      for await (const frames of readEventStream(this.#server, path, { signal: this.#stop.signal, silenceMs, onOpen }))
+      for await (const frames of readEventStream(this.#server, path, {
+        signal: this.#stop.signal,
+        silenceMs: this.#options.pace?.silenceMs ?? silenceMs,
+        onOpen,
+      }))
         for (const frame of frames) this.#take(frame);
       return null;
     } catch (error) {
@@ -156,6 +191,7 @@ export class ServerRelay {
     let gap = true;
     for (let failures = 0; !signal.aborted; ) {
       const complete = await this.#catchUp(gap, signal);
+      if (!signal.aborted) this.#note(this.#streamLimit);
       if (complete) gap = false;
       failures = complete ? 0 : failures + 1;
       if (!complete) await this.#rest(this.#backOff(failures), signal);
@@ -236,6 +272,8 @@ class Recorders {
     this.#open.clear();
   }
 }
+
+const isPasswordWanted = ({ status }: Refused) => status === 401 || status === 403;
 
 /** Without the words "fetch failed", which say nothing. */
 function wordsOf(error: Error): string {

@@ -4,7 +4,7 @@ import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
 import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
 import { type Liveness, processViews } from "./liveness.ts";
-import { agentsOfCopies, byOneName, renameAll } from "./names.ts";
+import { agentsOfCopies, byOneName, renameAll, withoutRecordedTraffic } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
 import { decideParents, type ManualLink, type Parentage, type ParentEvidence, type SpawnCall } from "./parents.ts";
@@ -96,13 +96,15 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
  * Every agent that any observation mentions is in it, under its parent or as a root.
  */
 export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
-  const all = byOneName([...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
+  const sorted = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const { left, owners } = withoutRecordedTraffic(sorted);
+  const all = byOneName(left);
   const ownership = decideOwnership(all);
   const originals = all.filter(ownership.isOriginal);
   const renamed = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
   const ownerOf = (record: RecordKey) => {
-    const owner = ownership.ownerOf(record);
+    const owner = ownership.ownerOf(record) ?? owners.get(record);
     return owner === undefined ? undefined : nameOf(owner);
   };
   const facts = withoutEchoes(withoutRefused(renameAll(originals, renamed)));

@@ -10,7 +10,7 @@ export function crossKeys(o: Observation): readonly string[] {
     case "record":
       return o.keys.slice(0, 1);
     case "model-call":
-      return o.alias === undefined ? [] : [o.alias];
+      return [o.alias, o.fingerprint].filter((key) => key !== undefined);
     case "answers":
     case "call-offers":
       return [o.match];

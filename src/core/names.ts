@@ -11,7 +11,7 @@ export function byOneName(observations: readonly Observation[]): readonly Observ
     const known = names.get(o.alias);
     if (known === undefined || o.agent < known) names.set(o.alias, o.agent);
   }
-  for (const [alias, agent] of seenTwice(observations)) if (!names.has(alias)) names.set(alias, agent);
+  for (const [alias, agent] of seenTwice(observations)) if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
   return renameAll(observations, names);
 }
 
@@ -21,21 +21,40 @@ function seenTwice(observations: readonly Observation[]): Renamed {
   const isAnswer = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
   const seen = observations.filter((o) => o.witness && isAnswer(o));
   if (seen.length === 0) return found;
-  const wanted = new Set(seen.flatMap((o) => o.keys));
+  const namesOf = (o: Observation) => (o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys);
+  const wanted = new Set(seen.flatMap(namesOf));
   const recorded = new Set<AgentKey>();
   const holders = new Map<RecordKey, AgentKey[]>();
   for (const o of observations) {
     if (o.witness) continue;
     if (o.type === "record") recorded.add(o.speaker);
-    if (isAnswer(o)) for (const key of o.keys) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+    if (isAnswer(o)) for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
   }
   for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
-    const of = answers.map((o) => o.keys.flatMap((key) => holders.get(key) ?? []));
+    const of = answers.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
     const owner = of[0]?.[0];
     if (owner !== undefined && of.every((list) => list.every((one) => one === owner))) found.set(speaker, owner);
   }
   return found;
+}
+
+/**
+ * Conversations that a proxy could not tell the product of, and that the product's own records hold: these tell all of them.
+ * Gives what is left, and whose the answers are that were told twice.
+ */
+export function withoutRecordedTraffic(observations: readonly Observation[]): {
+  readonly left: readonly Observation[];
+  readonly owners: ReadonlyMap<RecordKey, AgentKey>;
+} {
+  const twice = new Map([...seenTwice(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider));
+  const owners = new Map<RecordKey, AgentKey>();
+  if (twice.size === 0) return { left: observations, owners };
+  for (const o of observations) {
+    const owner = twice.get(o.speaker);
+    if (owner !== undefined && o.type === "model-call") owners.set(o.response, owner);
+  }
+  return { left: observations.filter((o) => !o.witness || !twice.has(o.speaker)), owners };
 }
 
 /**

@@ -152,6 +152,8 @@ export interface ModelCalled {
   readonly request?: RecordKey;
   /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
   readonly alias?: RecordKey;
+  /** The API's id of the response with what it used (`fingerprintOf`): a proxy that cannot tell the product has nothing else in common with its records. */
+  readonly fingerprint?: RecordKey;
   /** When the product sent the request, where it writes that down. */
   readonly askedAt?: number;
   readonly model: string;

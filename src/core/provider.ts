@@ -138,16 +138,23 @@ export interface Entry {
 export interface Relay {
   /** Where a server is as a rule, for help. */
   readonly address: string;
-  /** The path, below its address, at which it streams all that happens. */
-  readonly stream: string;
-  /** It says something at least this often, whatever happens: where it does not, the connection is dead. */
-  readonly silenceMs: number;
+  /** Where it streams what happens: the first path that it has is followed. */
+  readonly streams: readonly [RelayStream, ...RelayStream[]];
   /** The variable that holds its password, for help. */
   readonly secret: string;
   /** The header that lets us in; null where there is no secret. */
   authorization(env: Readonly<Record<string, string | undefined>>, given: Credentials | null): string | null;
   /** For one server, from now on. */
   follow(): Follower;
+}
+
+export interface RelayStream {
+  /** Below the server's address. */
+  readonly path: string;
+  /** It sends something at least this often, whatever happens: where it does not, the connection is dead. */
+  readonly silenceMs: number;
+  /** What is not known where this one is followed, for people; null where everything is. */
+  readonly limit: string | null;
 }
 
 export interface Credentials {
@@ -159,6 +166,8 @@ export interface Credentials {
 export interface Follower {
   /** A frame of the stream; the name of the recording that it belongs to, null where it is not worth keeping. */
   heard(frame: unknown): string | null;
+  /** What cannot be known of this server, since it does not have the routes that tell; one sentence each, for people. */
+  readonly limits: readonly string[];
   /** Something was heard of whose beginning nobody knows: it should be asked for soon. */
   readonly wonders: boolean;
   /** Asks for whatever may have been missed; after a gap for all that may have gone on in it. Returns whether everything was answered. */

@@ -1,3 +1,4 @@
+import { type RecordKey, recordKey } from "./ids.ts";
 /** Tokens of one model call or of many. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes both caches. */
 export interface Tokens {
   readonly inputTokens: number;
@@ -79,3 +80,7 @@ export const totalTokens = (t: Tokens) => t.inputTokens + t.outputTokens + t.cac
 /** Tokens that the product says an agent used whose model calls are in no record; null where there are calls to count, or where it says nothing. */
 export const reportedOnly = ({ own, reported }: { readonly own: Usage; readonly reported: { readonly totalTokens: number | null } | null }): number | null =>
   own.calls === 0 ? (reported?.totalTokens ?? null) : null;
+
+/** Servers reuse the ids of their answers; together with what was used they name one answer. */
+export const fingerprintOf = (id: string, { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Tokens): RecordKey =>
+  recordKey("api", `${id}:${inputTokens + cacheReadTokens + cacheWriteTokens}:${outputTokens}`);

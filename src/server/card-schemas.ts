@@ -98,6 +98,7 @@ export const Relay = v.pipe(
     state: v.picklist(["connecting", "following", "waiting", "refused", "stopped"]),
     since: v.pipe(v.string(), v.isoTimestamp()),
     error: text,
+    limits: v.pipe(v.array(v.string()), v.description("What cannot be known of this server, and why; one sentence each.")),
     frames: count,
     sessions: count,
     lastFrameAt: time,

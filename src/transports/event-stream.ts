@@ -52,7 +52,7 @@ export async function* readEventStream(
     }
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       await response.body.cancel();
-      throw new Refused(response.status, "what it answers is no stream of events");
+      throw new Refused(response.status, "it answers with something else than an event stream");
     }
     onOpen();
     alive();

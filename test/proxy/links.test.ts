@@ -50,7 +50,9 @@ async function everything(): Promise<unknown> {
   const all = await requests();
   const subtasks = await Promise.all(all.map(({ request_id }) => subtasksOf(request_id)));
   const { items } = await server.json<Page<AgentTree>>("/api/threads");
-  return { all, subtasks, trees: await Promise.all(items.map(({ uri }) => treeOf(uri))) };
+  const trees = await Promise.all(items.map(({ uri }) => treeOf(uri)));
+  // How much of the recording was read is not for a link to change, and may still grow.
+  return JSON.parse(JSON.stringify({ all, subtasks, trees }, (name, value: unknown) => (name === "records" ? undefined : value)));
 }
 
 it("a child linked by request ids answers a call of that request; unlinking restores both exactly", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
 import { listPrice } from "../../src/app/prices.ts";
+import { Requests } from "../../src/app/requests.ts";
 import type { Forest } from "../../src/core/link.ts";
 import { treeOf } from "../../src/core/record.ts";
 import { caseNames, FIXTURES, homeEnv, type RecordedThread, recordedHome } from "../fixtures.ts";
@@ -41,6 +42,18 @@ describe.each(["pi", "opencode"])("the traffic of %s", (provider) => {
     expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
     expect(threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
     expect([...joined.keys()].sort()).toEqual([...alone.keys()].sort());
+  });
+
+  it.each(provider === "pi" ? casesOf(provider) : [])("beside its own records counts everything once, also where it sends no ids: %s", async (name) => {
+    const { home, threads } = recordedHome(provider, name);
+    const wire = wireOf(provider, name).map((exchange) => ({ ...exchange, headers: { "user-agent": "OpenAI/JS 7.19.0" } }));
+    const proxied = await recorded(wire, home);
+    const machine = await readMachine({ env: { ...homeEnv(home), RETINUE_HOME: proxied.env.RETINUE_HOME ?? "" } });
+    const joined = treesOf(machine.forest);
+    expect(threads.flatMap((thread) => differences(thread, (joined.get(thread.root) as TreeNode | undefined) ?? MISSING))).toEqual([]);
+    expect([...joined.keys()]).toEqual(threads.map(({ root }) => root));
+    const { items } = new Requests(machine.library).list({ limit: 99 });
+    expect(items.every(({ uri }) => uri?.startsWith(`${provider}://${threads[0]?.root}`))).toBe(true);
   });
 
   it.each(casesOf(provider))("by itself gives its agents: %s", async (name) => {

@@ -43,7 +43,11 @@ async function stage(scripts: ChatScripts, extra: object = {}) {
   const prompt = (marker: string) => ask("POST", `/session/${session}/prompt_async`, { parts: [{ type: "text", text: `Begin. @@${marker}` }] });
   const card = () => retinue.json<Card>(`/api/cards/${id}`);
   const tree = () => retinue.json<AgentTree>(`/api/agents/${encodeURIComponent(uri)}`);
-  return { model, ask, retinue, session, uri, prompt, card, tree };
+  const ends = async () => {
+    const { items } = await retinue.json<{ items: { event_type: string; content: string }[] }>(`/api/cards/${id}/logs?limit=1000`);
+    return items.filter(({ event_type }) => event_type === "status").map(({ content }) => content);
+  };
+  return { model, ask, retinue, session, uri, prompt, card, tree, ends };
 }
 
 const everyone = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(everyone)];
@@ -85,12 +89,13 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
     { permission: { bash: "ask" } },
   );
   await prompt("main");
-  // That a tool does not begin shows first; what it asks for comes a moment later.
-  await until(async () => (await card()).waiting[0]?.says.includes("echo asked") === true);
+  // From its first moment on it is the request that was made: a tool that has just begun is not taken for one that waits.
+  await until(async () => (await card()).waiting.length > 0);
   const { waiting, stage: at } = await card();
+  expect(waiting[0]?.says).toContain("echo asked");
   expect(at).toBe("working");
   expect(waiting).toHaveLength(1);
-  expect(waiting[0]).toMatchObject({ agent: "general", for: "permission" });
+  expect(waiting[0]).toMatchObject({ agent: "Task A", for: "permission" });
   const [request] = await ask<{ id: string; sessionID: string }[]>("GET", "/permission");
   expect(waiting[0]?.uri.endsWith(`/${request?.sessionID}`)).toBe(true);
   await ask("POST", `/permission/${request?.id}/reply`, { reply: "once" });
@@ -113,4 +118,56 @@ it("a card stays open while an agent in the background runs", { timeout: SCENARI
   expect((await card()).stage).toBe("working");
   await until(async () => (await card()).stage === "done");
   expect((await tree()).children.map(({ status, background }) => [status, background])).toEqual([["completed", true]]);
+});
+
+it("nobody waits for a permission where none is asked for", { timeout: SCENARIO_MS }, async () => {
+  const { prompt, card, tree } = await stage({
+    main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
+    A: [{ tools: [bash("sleep 1")] }, { tools: [bash("echo two")] }, { text: "a done" }],
+    B: [{ tools: [bash("echo one"), bash("sleep 1")] }, { text: "b done" }],
+  });
+  await prompt("main");
+  const waits = new Set<string>();
+  await until(async () => {
+    const { stage: at, waiting } = await card();
+    for (const { says } of waiting) waits.add(says);
+    if (at !== "queued") for (const { activity } of everyone(await tree())) if (activity?.includes("permission")) waits.add(activity);
+    return at === "done";
+  });
+  expect([...waits]).toEqual([]);
+});
+
+it("the log of a card says how each agent ended, once", { timeout: SCENARIO_MS }, async () => {
+  const { model, ask, prompt, card, tree, ends } = await stage({
+    main: [{ tools: [task("good"), task("bad"), task("cut")] }, { text: "done" }],
+    good: [{ text: "found" }],
+    bad: [{ status: 400 }],
+    cut: [{ hang: true }],
+  });
+  await prompt("main");
+  await model.reached("cut", 0);
+  const stopped = async () => everyone(await tree()).find(({ prompt: words }) => words?.includes("@@cut") === true);
+  await until(async () => (await stopped())?.status === "running" && (await ends()).length === 2);
+  await ask("POST", `/session/${(await stopped())?.agentId}/abort`, {});
+  await until(async () => (await card()).stage === "done" && (await ends()).length >= 3);
+  expect((await ends()).sort()).toEqual([
+    "↳ general | Completed",
+    expect.stringMatching(/^↳ general \| Errored: it failed: APIError: .*scripted 400/),
+    "↳ general | Shutdown: it was interrupted by the user",
+  ]);
+  expect(everyone(await tree()).map(({ status }) => status)).toEqual(["completed", "completed", "errored", "shutdown"]);
+});
+
+it("a session that fails before it answers is errored, and goes on when it is prompted again", { timeout: SCENARIO_MS }, async () => {
+  const { ask, retinue, session, uri, tree } = await stage({ main: [{ text: "done" }] });
+  const model = { providerID: "scripted", modelID: "there-is-no-such-model" };
+  // Only the event stream tells of this failure: no answer was begun.
+  await ask("POST", `/session/${session}/prompt_async`, { model, parts: [{ type: "text", text: "Begin. @@main" }] });
+  await until(async () => (await tree().catch(() => null))?.status === "errored");
+  expect((await tree()).statusReason).toMatch(/^it failed: .*there-is-no-such-model/);
+  const { items } = await retinue.json<{ items: { kind: string; text: string | null }[] }>(`/api/agents/${encodeURIComponent(uri)}/events`);
+  expect(items.filter(({ kind }) => kind === "error")).toHaveLength(1);
+  const right = { providerID: "scripted", modelID: "model-1" };
+  await ask("POST", `/session/${session}/prompt_async`, { model: right, parts: [{ type: "text", text: "Again. @@main" }] });
+  await until(async () => (await tree()).status === "completed");
 });

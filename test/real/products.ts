@@ -117,16 +117,23 @@ const PI = "@earendil-works/pi-coding-agent";
 const PI_VERSION = "0.87.1";
 const TINTIN = "@tintinweb/pi-subagents";
 
+export type PiApi = "anthropic-messages" | "openai-completions" | "openai-responses";
+
+export const installPi = () =>
+  install({ package: PI, version: PI_VERSION, programs: [`${PI}/dist/bundle/cli.js`, `${PI}/dist/cli.js`], also: [`${TINTIN}@0.14.1`] });
+
+export const openPi = (command: string[], modelUrl: string, extension: "example" | "tintinweb", api: PiApi = "anthropic-messages") =>
+  openHome(
+    async (places) => ({ command: await preparePi(command, modelUrl, places, extension, api), env: piEnv(places) }),
+    (prompt, flags) => [...flags, "--mode", "json", "-p", prompt],
+  );
+
 const piOf = (extension: "example" | "tintinweb"): RealProduct => ({
   name: `Pi ${PI_VERSION} with ${extension === "example" ? "its example extension" : TINTIN}`,
   provider: "pi",
-  install: () => install({ package: PI, version: PI_VERSION, programs: [`${PI}/dist/bundle/cli.js`, `${PI}/dist/cli.js`], also: [`${TINTIN}@0.14.1`] }),
+  install: installPi,
   model: messagesModel,
-  open: (command, modelUrl) =>
-    openHome(
-      async (places) => ({ command: await preparePi(command, modelUrl, places, extension), env: piEnv(places) }),
-      (prompt, flags) => [...flags, "--mode", "json", "-p", prompt],
-    ),
+  open: (command, modelUrl) => openPi(command, modelUrl, extension),
   spawn: (...scripts) =>
     extension === "tintinweb"
       ? scripts.map((script) => ({ tool: "Agent", input: { subagent_type: "general-purpose", prompt: task(script), description: `Run ${script}` } }))
@@ -151,12 +158,12 @@ const piEnv = ({ home }: Places) => ({
   PI_SKIP_VERSION_CHECK: "1",
 });
 
-async function preparePi(command: string[], modelUrl: string, { home }: Places, extension: "example" | "tintinweb"): Promise<string[]> {
+async function preparePi(command: string[], modelUrl: string, { home }: Places, extension: "example" | "tintinweb", api: PiApi): Promise<string[]> {
   const agent = join(home, ".pi/agent");
   await mkdir(join(agent, "agents"), { recursive: true });
   const cost = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1 };
   const model = { id: "mock-1", name: "mock-1", reasoning: false, input: ["text"], cost, contextWindow: 200_000, maxTokens: 8_000 };
-  const providers = { mock: { baseUrl: modelUrl, api: "anthropic-messages", apiKey: "not-a-key", models: [model] } };
+  const providers = { mock: { baseUrl: modelUrl, api, apiKey: "not-a-key", models: [model] } };
   await writeFile(join(agent, "models.json"), JSON.stringify({ providers }));
   await writeFile(join(agent, "settings.json"), JSON.stringify({ defaultProvider: "mock", defaultModel: "mock-1", enableInstallTelemetry: false }));
   // The example starts its agents by that name.

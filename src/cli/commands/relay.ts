@@ -23,11 +23,19 @@ export async function relay({ terminal, env, json }: Context, name: string, opti
   const { ServerRelay } = await import("../../app/relay.ts");
   const provider = relayedProvider(name);
   const { url, credentials } = serverAddress(options.url ?? provider.relay?.address ?? "");
+  const told = new Set<string>();
+  let last = "";
   const tell = (view: RelayView) => {
     if (json) return terminal.out(JSON.stringify(view));
     const { state, error } = view;
-    terminal.talk(`${WORDS[state]} ${url.href}${error === null ? "" : `: ${error}`}`);
-    if (state === "refused") terminal.talk(`set ${provider.relay?.secret} to its password`);
+    const words = `${WORDS[state]} ${url.href}${error === null ? "" : `: ${error}`}`;
+    if (words !== last) terminal.talk(words);
+    if (words !== last && state === "refused") terminal.talk(`set ${provider.relay?.secret} to its password`);
+    last = words;
+    for (const limit of view.limits.filter((one) => !told.has(one))) {
+      terminal.talk(`note: ${limit}`);
+      told.add(limit);
+    }
   };
   const following = new ServerRelay({ env, provider, url, credentials, onChange: tell });
   tell(following.view);

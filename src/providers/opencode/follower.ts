@@ -10,6 +10,16 @@ const MANY_DIRECTORIES = 20;
 /** At the first look, sessions that were changed this long before the newest one are history: the database has it. */
 const RECENT_MS = 24 * 3_600_000;
 
+/** What is not known of a server that lacks a route: older versions and forks do. */
+const LIMITS = {
+  "/session": "it does not list its sessions (GET /session): what was done before the connection, or while it was cut, is not known",
+  "/session/status":
+    "it does not say which sessions are at work (GET /session/status): after a cut, whether one still runs is not known until something happens in it",
+  "/session/{id}/message":
+    "it does not give the messages of a session (GET /session/{id}/message): what was said before the connection, or while it was cut, is not known",
+  "/permission": "it does not list permission requests (GET /permission): those made before the connection, or while it was cut, are not shown",
+} as const;
+
 type Asking<T> = Generator<Step, T, Answered | null>;
 
 interface Known {
@@ -45,6 +55,8 @@ export class ServerFollower implements Follower {
   readonly #kept = new Map<string, number>();
   /** Those that were first heard of in their middle. */
   readonly #begun = new Set<string>();
+  /** Routes that the server does not have. */
+  readonly #missing = new Set<keyof typeof LIMITS>();
   /** Whether the server can list the sessions of all directories. */
   #listsAll = true;
 
@@ -72,13 +84,18 @@ export class ServerFollower implements Follower {
     return session;
   }
 
+  get limits(): readonly string[] {
+    return [...this.#missing].map((route) => LIMITS[route]);
+  }
+
   get wonders(): boolean {
     return this.#begun.size > 0;
   }
 
   *catchUp(gap: boolean): Asking<boolean> {
     const stated = yield* this.#list(gap);
-    let complete = stated !== null;
+    // What it does not have need not be asked for again and again.
+    let complete = stated !== null || this.#missing.has("/session");
     const status = yield* this.#everywhere("/session/status");
     const newest = Math.max(0, ...[...this.#sessions.values()].map(({ updated }) => updated ?? 0));
     const due = [...this.#sessions].filter(([id, known]) => this.#isDue(id, known, stated, status?.all ?? {}, gap, newest)).map(([id]) => id);
@@ -119,7 +136,8 @@ export class ServerFollower implements Follower {
     for (const path of paths) {
       const answer = yield { ask: path };
       if (path === "/experimental/session" && answer !== null && answer.status !== 200 && answer.status < 500) this.#listsAll = false;
-      if (answer?.status !== 200) continue;
+      if (path === "/session") this.#note("/session", answer, Array.isArray(answer?.body));
+      if (answer?.status !== 200 || !Array.isArray(answer.body)) continue;
       answered = true;
       for (const item of asList(answer.body)) {
         const info = asObject(item);
@@ -153,6 +171,7 @@ export class ServerFollower implements Follower {
     for (const one of [path, ...[...this.#directories].map((directory) => withDirectory(path, directory))]) {
       const answer = yield { ask: one };
       const body = answer?.status === 200 ? asObject(answer.body) : null;
+      if (one === "/session/status") this.#note(one, answer, body !== null);
       if (body === null || answer === null) continue;
       all = { ...all, ...body };
       asked = Math.min(asked ?? answer.asked, answer.asked);
@@ -170,7 +189,7 @@ export class ServerFollower implements Follower {
         const info = answer?.status === 200 ? asObject(answer.body) : null;
         if (info !== null) this.#learn(info);
         if (info !== null && answer !== null) yield* this.#told(at, info, answer.asked);
-        if (answer?.status === 404 && !isListed) yield this.#keep({ answered: ANSWERS.session, asked: answer.asked, session: at, body: null });
+        if (answer !== null && isNoSession(answer) && !isListed) yield this.#keep({ answered: ANSWERS.session, asked: answer.asked, session: at, body: null });
         if (info === null) return found;
       }
       if (at !== id && known.read === null && !known.gone) found.push(at);
@@ -196,20 +215,22 @@ export class ServerFollower implements Follower {
     known.stirred = false;
     this.#begun.delete(id);
     const answer = yield { ask: `/session/${id}/message` };
-    if (answer?.status === 404 && !isListed) {
+    const messages = answer?.status === 200 && Array.isArray(answer.body) ? answer.body : null;
+    if (!isNoSession(answer)) this.#note("/session/{id}/message", answer, messages !== null);
+    if (answer !== null && isNoSession(answer) && !isListed) {
       known.gone = true;
       yield this.#keep({ answered: ANSWERS.session, asked: answer.asked, session: id, body: null });
       return true;
     }
-    if (answer?.status !== 200) {
+    if (messages === null || answer === null) {
       known.stirred = true;
-      // One that it does not know is not asked for again and again.
-      if (answer?.status === 404) return true;
+      // What it does not have is not asked for again and again.
+      if (answer !== null && answer.status < 500) return true;
       this.#begun.add(id);
       return false;
     }
     known.read = known.updated;
-    for (const item of asList(answer.body)) {
+    for (const item of messages) {
       const message = asWords(asObject(asObject(item)?.info)?.id);
       if (message !== null && this.#isNews(message, item)) yield this.#keep({ answered: ANSWERS.message, asked: answer.asked, session: id, body: item });
     }
@@ -222,6 +243,7 @@ export class ServerFollower implements Follower {
     let since: number | null = null;
     for (const one of [path, ...[...this.#directories].map((directory) => withDirectory(path, directory))]) {
       const answer = yield { ask: one };
+      if (one === "/permission") this.#note(one, answer, Array.isArray(answer?.body));
       if (answer?.status !== 200 || !Array.isArray(answer.body)) continue;
       since = Math.min(since ?? answer.asked, answer.asked);
       for (const item of asList(answer.body)) {
@@ -235,6 +257,12 @@ export class ServerFollower implements Follower {
     if (since === null) return;
     for (const session of bySession.keys()) this.#known(session).asks = true;
     for (const [session, { asks }] of this.#sessions) if (asks) yield this.#keep({ answered: what, asked: since, session, body: bySession.get(session) ?? [] });
+  }
+
+  /** Remembers whether the server has a route. Where it fails or does not answer at all, nothing is learned. */
+  #note(route: keyof typeof LIMITS, answer: Answered | null, isUsable: boolean) {
+    if (answer?.status === 200 && isUsable) this.#missing.delete(route);
+    else if (answer !== null && answer.status !== 401 && answer.status !== 403 && answer.status < 500) this.#missing.add(route);
   }
 
   *#told(session: string, info: JsonObject, asked: number): Asking<void> {
@@ -268,5 +296,7 @@ export class ServerFollower implements Follower {
   }
 }
 
+/** The server has the route, and no session of this id: a route that it lacks is answered with a page or with plain text. */
+const isNoSession = (answer: Answered | null) => answer?.status === 404 && asObject(answer.body) !== null;
 const updatedOf = (info: JsonObject) => asNumber(asObject(info.time)?.updated) ?? 0;
 const withDirectory = (path: string, directory: string) => `${path}?directory=${encodeURIComponent(directory)}`;

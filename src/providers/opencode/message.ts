@@ -118,7 +118,8 @@ function standOf({ info, completed }: Message, tools: readonly ToolPart[]): { re
 
 export const standAfter = (error: JsonObject): { readonly stands: Stand; readonly error: string } => ({
   stands: isAbort(error) ? "interrupted" : "failed",
-  error: errorText(error),
+  // Some come with a stack trace.
+  error: errorText(error).split("\n")[0] ?? "",
 });
 
 /** Every step that came to its end is one answer of a model; a message has one as a rule. */

@@ -118,7 +118,7 @@ describe("a call that makes a child", () => {
       { status: "error", metadata: child, error: "Task cancelled" },
       { spawns: ["one"], children: [["opencode:ses_2", "task.metadata.sessionId"]], ends: [["opencode:ses_2", "shutdown", null, true]] },
     ],
-    ["was refused", { status: "error", error: "Unknown agent type" }, { spawns: ["one"], children: [], ends: [[CALL, "errored", null, true]] }],
+    ["was refused", { status: "error", error: "Unknown agent type" }, { spawns: ["one"], children: [], ends: [[CALL, "errored", null, false]] }],
     [
       "names its child in a text only",
       { status: "completed", output: "done\n\n<task_metadata>\nsession_id: ses_2\n</task_metadata>" },

@@ -6,10 +6,16 @@ const USER = "opencode";
 /** `opencode serve`, `opencode web`, and whatever else listens. */
 export const relay: Relay = {
   address: "http://127.0.0.1:4096",
-  // `/event` tells of one directory only, and what is below `/api` ends at once (1.18.33).
-  stream: "/global/event",
-  // A heartbeat comes every ten seconds.
-  silenceMs: 35_000,
+  streams: [
+    // A heartbeat comes every ten seconds. What is below `/api` ends at once (1.18.33).
+    { path: "/global/event", silenceMs: 35_000, limit: null },
+    // Older servers and forks have nothing else, and some of them send no heartbeat.
+    {
+      path: "/event",
+      silenceMs: 300_000,
+      limit: "it streams one directory only (GET /event): of sessions in other directories only what it answers to questions is known",
+    },
+  ],
   secret: "OPENCODE_SERVER_PASSWORD",
   authorization(env, given) {
     const password = given?.password ?? env.OPENCODE_SERVER_PASSWORD;

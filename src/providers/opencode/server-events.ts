@@ -36,6 +36,8 @@ export class ServerEvents implements Parser {
   readonly #failed = new Map<string, number>();
   /** Of errors that were told as events: the message that failed, or the session and what it said. */
   readonly #toldErrors = new Set<string>();
+  /** The last error of each session that was told: what it said, and the newest message then. */
+  readonly #lastErrors = new Map<string, { readonly after: string | null; readonly says: string }>();
   /** When each session was last heard of. */
   readonly #heard = new Map<string, number>();
 
@@ -99,6 +101,10 @@ export class ServerEvents implements Parser {
     const text = errorText(error);
     const newest = this.#fold.newest(session);
     const message = newest?.info.role === "assistant" ? newest : null;
+    // One failure may be reported twice, the second time with a stack trace around the same words (1.18.33: an unknown model).
+    const [last, after] = [this.#lastErrors.get(session), newest?.id ?? null];
+    if (last !== undefined && last.after === after && text.includes(last.says)) return [];
+    this.#lastErrors.set(session, { after, says: text.replace(/^\w+: /, "") });
     if (message !== null && asObject(message.info.error) !== null && this.#toldErrors.has(message.id)) return [];
     this.#toldErrors.add(message?.id ?? `${session} ${text}`);
     const keys = message !== null ? [errorKey(message.id)] : id === null ? [] : [key.record(id)];

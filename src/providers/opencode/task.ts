@@ -41,13 +41,22 @@ export function readTask(out: FindingsOf, part: Part, tool: ToolPart, session: s
     const says = `the ${tool.tool} call ${tool.callId} names session ${child}`;
     out.addAt(part.start, { type: "call-spawned", call, child: key.session(child), rule, source: "parent_rollout", says });
   }
+  // Where no child was made, no records of its own can say otherwise.
   const of = child === null ? { call } : key.session(child);
   const state = stateOf(tool, metadata.background === true);
   if (state === null) return;
   const words = tool.error === null ? `says ${state === "launched" ? "it was launched in the background" : tool.status}` : `failed: ${firstLine(tool.error)}`;
   const says = `its ${tool.tool} call ${words}`;
   const result = state === "completed" ? resultIn(tool.output ?? "") : null;
-  out.addAt(part.end, { type: "lifecycle", of, state, source: "parent_rollout", says, result, ...(state === "launched" ? {} : { yields: true }) });
+  out.addAt(part.end, {
+    type: "lifecycle",
+    of,
+    state,
+    source: "parent_rollout",
+    says,
+    result,
+    ...(state === "launched" || child === null ? {} : { yields: true }),
+  });
 }
 
 function stateOf(tool: ToolPart, background: boolean): LifecycleState | null {

@@ -4,7 +4,7 @@ import type { AgentKey, RecordKey } from "../../core/ids.ts";
 import { asText, asWords, isTooDeep, type JsonObject } from "../../core/json.ts";
 import type { ModelCalled } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
-import { NO_TOKENS } from "../../core/usage.ts";
+import { fingerprintOf, NO_TOKENS } from "../../core/usage.ts";
 import * as key from "./keys.ts";
 import { type Message, readMessage, type Used } from "./message.ts";
 import { type End, endByStatus, type Outcome, outcomesIn, type Task, tasksOf } from "./spawns.ts";
@@ -84,7 +84,10 @@ export class Conversation {
       message: message.role === "assistant" || message.role === "user",
     });
     if (answer !== null)
-      part.add({ ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model), ...(alias === null ? {} : { alias }) });
+      part.add({
+        ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model),
+        ...(alias === null || answer.response === null ? {} : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
+      });
     if (message.used !== null && outcomesIn(message.answers?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
     for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
     if (message.answers !== null) this.#answered(part, message, message.answers, context);

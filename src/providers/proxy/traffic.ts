@@ -8,7 +8,7 @@ import type { RecordRead, Stand } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
 import type { AnsweredRow, AskedRow, BlockRow, Dialect, EndedRow, OpenedRow, TailPart, TrafficRow, Voice } from "../../core/traffic.ts";
-import { NO_TOKENS } from "../../core/usage.ts";
+import { fingerprintOf, NO_TOKENS } from "../../core/usage.ts";
 import { NAME } from "./anonymous.ts";
 import { partOf } from "./blocks.ts";
 import { Callers, type Who } from "./callers.ts";
@@ -28,6 +28,8 @@ interface Open {
   response: RecordKey | null;
   /** The same, as the API has it. */
   answer: string | null;
+  /** And as it stands in the answer itself. */
+  apiId: string | null;
   model: string | null;
   blocks: JsonObject[];
   exchange: Exchange;
@@ -128,6 +130,7 @@ export class Traffic implements Parser {
       agent: who?.agent ?? null,
       response: null,
       answer: null,
+      apiId: null,
       model: row.model,
       blocks: [],
       exchange: exchangeOf(row, who, { speaker, thread: caller?.thread ?? NOBODY }, at),
@@ -225,6 +228,7 @@ export class Traffic implements Parser {
     const answer = this.#nameOf(row, open, who);
     open.response = dialect.response(who.caller.thread, answer);
     open.answer = answer;
+    open.apiId = row.response;
     open.model = row.model ?? open.model;
     if (open.agent === null && who.internal === null) open.agent = this.#callers.name(who, answer);
     open.exchange = { ...open.exchange, response: open.response, model: open.model, speaker: open.agent ?? who.caller.thread };
@@ -302,6 +306,7 @@ export class Traffic implements Parser {
         tokens: usage ?? NO_TOKENS,
         chars: usage === null ? lengthOf(open.blocks) : 0,
         ended: true,
+        ...(usage === null || open.apiId === null || this.#isNamed(who) ? {} : { fingerprint: fingerprintOf(open.apiId, usage) }),
       });
     }
     return this.#with(out, open);

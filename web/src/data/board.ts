@@ -16,6 +16,8 @@ export interface Relay {
   readonly state: "connecting" | "following" | "waiting" | "refused" | "stopped";
   readonly since: string;
   readonly error: string | null;
+  /** What cannot be known of this server, and why. */
+  readonly limits: readonly string[];
   readonly frames: number;
   readonly sessions: number;
   readonly lastFrameAt: string | null;

@@ -274,7 +274,7 @@ export function GraphView(props: {
                       )}
                     </For>
                     <Show when={props.picture.isDetailed}>
-                      <text data-numbers x={LABEL_X} y={node.height - 7} fill={palette().muted} font-size="11">
+                      <text data-numbers x={LABEL_X} y={17 + lines(record(), node.width).length * 15} fill={palette().muted} font-size="11">
                         {numbers(record())}
                       </text>
                     </Show>

@@ -55,6 +55,7 @@ export default function RelayDialog(props: { onClose: () => void }) {
                   {WORDS[relay.state]} · {exact(relay.frames)} frames
                   <Show when={relay.lastFrameAt}>{(at) => ` · last ${ago(at(), now())}`}</Show>
                 </span>
+                <For each={relay.limits}>{(limit) => <span class="muted">Note: {limit}</span>}</For>
                 <Show when={relay.error}>{(error) => <span class="bad">{error()}</span>}</Show>
               </span>
               <button type="button" class="quiet small" aria-label={`No longer follow ${relay.url}`} onClick={() => leave(relay.id)}>
