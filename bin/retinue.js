@@ -30,12 +30,13 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
  * temporary files, where another user could plant some. Null where there is no such folder.
  */
 function compileCache(fs, os, path) {
+  var folder, found;
   try {
-    var folder = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "retinue", "compiled");
+    folder = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "retinue", "compiled");
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    var found = fs.lstatSync(folder);
-    var isOwn = process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0);
-    return found.isDirectory() && isOwn ? folder : null;
+    found = fs.lstatSync(folder);
+    if (process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0)) return null;
+    return found.isDirectory() ? folder : null;
   } catch {
     // No home, or one that cannot be written to.
     return null;

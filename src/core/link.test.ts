@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type History, history } from "../../test/history.ts";
 import { answer, notebook, parentNamed, record, thread } from "../../test/observations.ts";
-import { type AgentKey, observationId, threadOf } from "./ids.ts";
+import { type AgentKey, observationId, type RecordKey, threadOf } from "./ids.ts";
 import { type Forest, type LinkedAgent, type LinkOptions, link } from "./link.ts";
 import type { Observation } from "./observation.ts";
 import { treeOf } from "./record.ts";
@@ -20,7 +20,16 @@ const PROPERTIES = {
   "no agent is left behind": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
     const internal = new Set([...forest.agents.values()].flatMap((a) => a.ownBehalf.map((g) => g.key)));
-    const originals = observations.filter((o) => o.keys.slice(-1).every((key) => forest.ownerOf(key) === forest.nameOf(o.speaker)));
+    const holdersOf = Map.groupBy(
+      observations.flatMap((o) => o.keys.map((key) => ({ holder: o.speaker, as: `${key} ${forest.nameOf(o.speaker)}` }))),
+      ({ as }) => as,
+    );
+    // Where two names of one agent hold a record, nobody can tell from outside which of them is the copy.
+    const isOwner = (speaker: AgentKey, key: RecordKey) => {
+      const name = forest.nameOf(speaker);
+      return forest.ownerOf(key) === name && new Set(holdersOf.get(`${key} ${name}`)?.map(({ holder }) => holder)).size === 1;
+    };
+    const originals = observations.filter((o) => o.keys.slice(-1).every((key) => isOwner(o.speaker, key)));
     const records = new Set(originals.flatMap((o) => (o.type === "record" ? [o.speaker] : [])));
     const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(o.agent) ? [o.agent] : [])));
     for (const o of originals)

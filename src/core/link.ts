@@ -1,4 +1,5 @@
 import type { StatusVerdict } from "./agent.ts";
+import type { SpawnCall } from "./call-book.ts";
 import { displayName } from "./display-name.ts";
 import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
@@ -7,7 +8,7 @@ import { type Liveness, processViews } from "./liveness.ts";
 import { agentsOfCopies, byOneName, renameAll, withoutRecordedTraffic } from "./names.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
 import { decideOwnership } from "./ownership.ts";
-import { decideParents, type ManualLink, type Parentage, type ParentEvidence, type SpawnCall } from "./parents.ts";
+import { decideParents, type ManualLink, type Parentage, type ParentEvidence } from "./parents.ts";
 import type { Problem } from "./problem.ts";
 import { type Settled, settleTotals } from "./settle.ts";
 import { nameAll, type Place, subtreeActivity, topDown } from "./shape.ts";
@@ -100,14 +101,14 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const { left, owners } = withoutRecordedTraffic(sorted);
   const all = byOneName(left);
   const ownership = decideOwnership(all);
-  const originals = all.filter(ownership.isOriginal);
+  const originals = withoutRefused(all.filter(ownership.isOriginal));
   const renamed = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
   const ownerOf = (record: RecordKey) => {
     const owner = ownership.ownerOf(record) ?? owners.get(record);
     return owner === undefined ? undefined : nameOf(owner);
   };
-  const facts = withoutEchoes(withoutRefused(renameAll(originals, renamed)));
+  const facts = withoutEchoes(renameAll(originals, renamed));
   const gathered = gatherAgents(facts, ownerOf);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));

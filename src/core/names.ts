@@ -88,7 +88,18 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
     const home = namesakes(o.of, copiedFrom).find((key) => known.has(key));
     if (home !== undefined) names.set(o.of, home);
   }
-  return names;
+  return new Map([...names].map(([copy, home]) => [copy, lastName(home, names)]));
+}
+
+/** A copy may be copied in turn: the name at the end of the chain. */
+function lastName(first: AgentKey, names: Renamed): AgentKey {
+  const seen = new Set([first]);
+  for (const key of seen) {
+    const next = names.get(key);
+    if (next === undefined) return key;
+    seen.add(next);
+  }
+  return first;
 }
 
 /** What the agent would be called in the threads that its own thread is a copy of, nearest first. */

@@ -305,3 +305,22 @@ describe("a manual link to a call", () => {
     expect([...decide(book.observations, [byHand({ child: leaf, parent: worker, at: 9 })]).unanswered]).toEqual([agent("t", "mains")]);
   });
 });
+
+describe("agents that a call is said to have made", () => {
+  const stated = { type: "agents-stated", call: call("w"), agents: [agent("t", "w.1"), agent("t", "w.2")], kind: "workflow", tokens: 5 } as const;
+  const unanswered = (...more: readonly Parameters<ReturnType<typeof notebook>["see"]>[1][]) => {
+    const book = notebook();
+    book.see({ by: main, at: 1 }, spawnCalled("w", { makes: "maybe" }));
+    for (const fact of more) book.see({ by: worker, at: 2 }, fact);
+    book.see({ by: main, at: 3 }, stated);
+    return decide(book.observations).unanswered;
+  };
+
+  it("are there where not one of them left a record", () => {
+    expect([...unanswered()]).toEqual(stated.agents);
+  });
+
+  it("are not there beside agents of that kind whom a proxy saw, without the call that made them", () => {
+    expect([...unanswered({ type: "agent-described", agent: worker, kind: "workflow" })]).toEqual([]);
+  });
+});

@@ -1,6 +1,7 @@
+import { CallBook, type SpawnCall } from "./call-book.ts";
 import { plural } from "./format.ts";
 import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "./ids.ts";
-import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source, type Unseen } from "./observation.ts";
+import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 
 /** One reason to believe that `parent` made the agent. */
@@ -33,8 +34,6 @@ export const UNANSWERED_RULE = "spawn-call";
 
 /** The rule behind an agent of which nobody knows whose it is. */
 export const UNASSIGNED_RULE = "unassigned";
-
-export type SpawnCall = ObservationOf<"spawn-called">;
 
 export interface Parentage {
   /** Strongest first; empty for a root. */
@@ -168,72 +167,25 @@ function inItsThread(agent: AgentKey, why: string): ParentEvidence {
 function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, tied: ReadonlySet<CallKey>) {
   const stated = facts.filter((o) => o.type === "agents-stated").sort(byTime);
   if (stated.length === 0) return;
-  // Their records may be there while the one that ties them to the call is lost.
-  const untied = new Set(facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) === undefined ? [threadOf(o.child)] : [])));
+  // Their records may be there while the one that ties them to the call is lost, or was never seen: a proxy knows agents and not which call made them.
+  const spawned = new Set(facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) !== undefined ? [o.child] : [])));
+  const untied = new Set(
+    facts.flatMap((o) => {
+      if (o.type === "call-spawned") return spawned.has(o.child) ? [] : [threadOf(o.child)];
+      return o.type === "agent-described" && o.kind !== undefined && o.kind !== "main" && !spawned.has(o.agent) ? [`${threadOf(o.agent)} ${o.kind}`] : [];
+    }),
+  );
   const seen = new Set<CallKey>();
   for (const o of stated) {
     const call = calls.resolve(o.call);
     const parent = calls.callerOf(call);
-    if (parent === undefined || tied.has(call) || seen.has(call) || untied.has(threadOf(parent))) continue;
+    if (parent === undefined || tied.has(call) || seen.has(call)) continue;
+    if (untied.has(threadOf(parent)) || untied.has(`${threadOf(parent)} ${o.kind}`)) continue;
     seen.add(call);
     const used = o.tokens === null ? "" : `, which used ${plural(o.tokens, "token")} by the product's own count`;
     const warning = `a ${o.kind} made ${plural(o.agents.length, "agent")}${used}: no transcript of that is left`;
     yield { ...o, call, parent, warning };
   }
-}
-
-/** Who made which tool call, under all the names a call has. */
-class CallBook {
-  readonly #callers = new Map<CallKey, Caller>();
-  /** Who got the result: whoever made the call, if its record is lost. */
-  readonly #receivers = new Map<CallKey, Caller>();
-  readonly #spawns = new Map<CallKey, SpawnCall>();
-  readonly #aliases = new Map<CallKey, CallKey>();
-  readonly #offers = new Map<CallKey, Set<MatchKey>>();
-  readonly #refused = new Set<CallKey>();
-  readonly #unseen = new Map<CallKey, Unseen>();
-
-  constructor(facts: readonly Observation[]) {
-    for (const o of facts) {
-      if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
-      if (o.type === "call-refused") this.#refused.add(o.call);
-      if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
-      if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
-      if (o.type === "record") {
-        for (const { call } of o.calls) noteCaller(this.#callers, call, o);
-        for (const { call } of o.results) noteCaller(this.#receivers, call, o);
-      }
-      if (o.type === "spawn-called") {
-        noteCaller(this.#callers, o.call, o);
-        const known = this.#spawns.get(o.call);
-        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
-      }
-    }
-  }
-
-  isRefused = (call: CallKey) => this.#refused.has(call);
-  /** What the result of the call says, else what the call itself asks for. */
-  unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
-  resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
-  callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
-  spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
-  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
-  spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
-}
-
-/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
-const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
-
-interface Caller {
-  readonly agent: AgentKey;
-  readonly at: number | null;
-}
-
-/** Of several the earliest, then the first by name. */
-function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
-  const known = callers.get(call);
-  const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
-  if (!isEarlier) callers.set(call, { agent: speaker, at });
 }
 
 /**

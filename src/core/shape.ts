@@ -1,6 +1,6 @@
+import type { SpawnCall } from "./call-book.ts";
 import type { GatheredAgent } from "./gather.ts";
 import { type AgentKey, ANONYMOUS, nativeCall, partsOf } from "./ids.ts";
-import type { SpawnCall } from "./parents.ts";
 import { formatUri } from "./uri.ts";
 
 /** Where an agent stands in the forest. */

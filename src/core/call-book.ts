@@ -1,0 +1,58 @@
+import type { AgentKey, CallKey, MatchKey } from "./ids.ts";
+import { byTime, type Observation, type ObservationOf, type Unseen } from "./observation.ts";
+
+export type SpawnCall = ObservationOf<"spawn-called">;
+
+/** Who made which tool call, under all the names a call has. */
+export class CallBook {
+  readonly #callers = new Map<CallKey, Caller>();
+  /** Who got the result: whoever made the call, if its record is lost. */
+  readonly #receivers = new Map<CallKey, Caller>();
+  readonly #spawns = new Map<CallKey, SpawnCall>();
+  readonly #aliases = new Map<CallKey, CallKey>();
+  readonly #offers = new Map<CallKey, Set<MatchKey>>();
+  readonly #refused = new Set<CallKey>();
+  readonly #unseen = new Map<CallKey, Unseen>();
+
+  constructor(facts: readonly Observation[]) {
+    for (const o of facts) {
+      if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
+      if (o.type === "call-refused") this.#refused.add(o.call);
+      if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
+      if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
+      if (o.type === "record") {
+        for (const { call } of o.calls) noteCaller(this.#callers, call, o);
+        for (const { call } of o.results) noteCaller(this.#receivers, call, o);
+      }
+      if (o.type === "spawn-called") {
+        noteCaller(this.#callers, o.call, o);
+        const known = this.#spawns.get(o.call);
+        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
+      }
+    }
+  }
+
+  isRefused = (call: CallKey) => this.#refused.has(call);
+  /** What the result of the call says, else what the call itself asks for. */
+  unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
+  resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
+  callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
+  spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
+  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
+  spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
+}
+
+/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
+
+interface Caller {
+  readonly agent: AgentKey;
+  readonly at: number | null;
+}
+
+/** Of several the earliest, then the first by name. */
+function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
+  const known = callers.get(call);
+  const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
+  if (!isEarlier) callers.set(call, { agent: speaker, at });
+}
