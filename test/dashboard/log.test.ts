@@ -27,6 +27,9 @@ let tab: Visit;
 beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), serve(homeWith(["claude/c3-nested-parallel", "claude/c4-depthrefused"]))]);
   tab = await visit(browser, server.url, SIZE);
+  // Both recordings have been read.
+  await tab.goto("#/");
+  await tab.page.locator(".thread").nth(1).waitFor({ timeout: PATIENCE_MS });
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
@@ -105,9 +108,13 @@ describe("a spawn in the log of a recording", () => {
     await tab.goto(`#/log/${TREE}?event=${encodeURIComponent((await spawnsOf(server, TREE))[0]?.id ?? "")}`);
     await tab.page.reload();
     await tab.page.locator(".spawn-line.selected", { hasText: "Parent A" }).waitFor();
+    const asked: string[] = [];
+    tab.page.on("request", (request) => asked.push(request.url()));
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("Enter");
     await tab.page.locator(".spawn-line.selected[aria-expanded=true]", { hasText: "Parent B" }).waitFor();
+    // Nothing is loaded again because another line is selected.
+    expect(asked.filter((url) => url.includes("/events?"))).toEqual([]);
     await tab.page.keyboard.press("ArrowLeft");
     await tab.page.locator(".spawn-line.selected[aria-expanded=false]").waitFor();
     await tab.page.keyboard.press("ArrowRight");
