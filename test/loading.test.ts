@@ -37,11 +37,8 @@ describe("of the packages that are slow to load,", () => {
       [PRICES, SQLITE],
     ],
     [["--head", "latest", "--json"], [SQLITE]],
-    [
-      ["--head", "latest"],
-      [SQLITE, YAML],
-    ],
-    [["latest"], [PRICES, SQLITE, YAML]],
+    [["--head", "latest"], [SQLITE]],
+    [["latest"], [PRICES, SQLITE]],
   ])("retinue %j loads %j where everything is indexed", async (args, expected) => {
     expect(await heavyOnesOf(args, { RETINUE_HOME: indexed })).toEqual(expected);
   });

@@ -33,7 +33,7 @@ describe("a thread", { timeout: 120_000 }, () => {
     ]);
     const tree = treeFrom({ [THREAD_FILE]: rows });
     expect(tree.counts.byStatus).toEqual({ completed: 20_000 });
-    expect(renderTree(tree, terminal, { all: false })).toContain("… 19992 more agents");
+    expect(renderTree(tree, terminal, { all: false })).toContain("… 19,992 more agents");
   });
 
   it("may have more agents than a stack has room for", () => {

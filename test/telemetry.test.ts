@@ -1,8 +1,12 @@
 /** OTLP over HTTP: an agent's own telemetry, as JSON and as protobuf, from senders that are honest and others that are not. */
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { readMachine } from "../src/app/machine.ts";
+import { listPrice } from "../src/app/prices.ts";
+import { treeOf } from "../src/core/record.ts";
 import { FIXTURES, recordedHome } from "./fixtures.ts";
 import { startServer, type TestServer, until } from "./server.ts";
 
@@ -51,6 +55,25 @@ describe("telemetry", () => {
     const folder = join(server.env.RETINUE_HOME ?? "", "recordings/claude/otlp");
     const kept = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
     expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(requests);
+  });
+
+  it("tells which answers were given in fast mode, and these are priced so", async () => {
+    const recording = readFileSync(join(FIXTURES, "claude/r-otel/recordings/claude/otlp/2026-11-15.jsonl"), "utf8");
+    const costOf = async (speed: string) => {
+      const home = mkdtempSync(join(tmpdir(), "retinue-telemetry-"));
+      onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+      const folder = join(home, "retinue/recordings/claude/otlp");
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(
+        join(folder, "2026-11-15.jsonl"),
+        recording.replaceAll('"key":"speed","value":{"stringValue":"normal"}', `"key":"speed","value":{"stringValue":"${speed}"}`),
+      );
+      const { forest } = await readMachine({ env: { HOME: home, RETINUE_HOME: join(home, "retinue") } });
+      return forest.roots.map((key) => treeOf(forest, key, listPrice).usage.subtree.costUsd ?? Number.NaN);
+    };
+    const normal = await costOf("normal");
+    expect(normal).toHaveLength(1);
+    expect(await costOf("fast")).toEqual(normal.map((cost) => expect.closeTo(2 * cost, 9) as number));
   });
 
   it("of others is refused, and said so", async () => {

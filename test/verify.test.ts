@@ -5,6 +5,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { zstdDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentTree } from "../src/core/agent.ts";
 import { addAmounts, COMPARED, type Compared, NO_AMOUNTS, subtractAmounts } from "../src/core/usage.ts";
@@ -38,6 +39,32 @@ function ownTotals(home: string): string[] {
   return transcripts.filter((path) => readFileSync(join(home, path), "utf8").includes('"type":"cost-state"')).map((path) => path.slice(-42, -6));
 }
 
+/** Why the totals of Codex differ. Its forks go on from the total of their origin; agents that are given a copy of their parent's history begin at zero. */
+const CODEX_REASONS: Readonly<Record<string, readonly ReasonCode[]>> = { "v2-archive-fork": ["copied", "carried-over"] };
+
+const rolloutsIn = (home: string) => filesBelow(home).filter((path) => /rollout-[^/]+\.jsonl(\.zst)?$/.test(path));
+const threadIn = (path: string) => /([0-9a-f-]{36})\.jsonl/.exec(path)?.[1] ?? "";
+
+function rolloutText(path: string): string {
+  const bytes = readFileSync(path);
+  return (path.endsWith(".zst") ? zstdDecompressSync(bytes) : bytes).toString();
+}
+
+/** Threads whose rollout has a record for each answer beside the running totals, as Codex writes since 0.153. */
+const recordedThreads = (home: string) =>
+  rolloutsIn(home)
+    .filter((path) => rolloutText(join(home, path)).includes('"type":"token_usage_record"'))
+    .map(threadIn);
+
+function expectToAddUp(found: readonly Verification[]) {
+  for (const v of found) {
+    expect(v.differences).toEqual([]);
+    const told = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
+    const off = v.stated === null ? NO_AMOUNTS : subtractAmounts(subtractAmounts(v.stated, v.counted), told);
+    expect(COMPARED.map((kind) => off[kind] ?? 0)).toEqual(COMPARED.map(() => 0));
+  }
+}
+
 async function verifyHome(home: string): Promise<{ code: number; stderr: string; found: Verification[] }> {
   const { code, stdout, stderr } = await retinue(home, ["verify", "--json"]);
   return { code, stderr, found: JSON.parse(stdout) as Verification[] };
@@ -54,12 +81,16 @@ describe.concurrent("every recording", () => {
         .sort(),
     ).toEqual(totals.toSorted());
     expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(REASONS[name] ?? []);
-    for (const v of found) {
-      expect(v.differences).toEqual([]);
-      const told = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
-      const off = v.stated === null ? NO_AMOUNTS : subtractAmounts(subtractAmounts(v.stated, v.counted), told);
-      expect(COMPARED.map((kind) => off[kind] ?? 0)).toEqual(COMPARED.map(() => 0));
-    }
+    expectToAddUp(found);
+  });
+
+  it.each(recordedHomes("codex"))("codex $name", async ({ name, home }) => {
+    const { code, stderr, found } = await verifyHome(home);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const compared = found.filter((v) => v.stated !== null).map((v) => v.uri.slice(-36));
+    expect(compared.sort()).toEqual(recordedThreads(home).sort());
+    expect(found.flatMap((v) => v.reasons.map((r) => r.code)).filter((reason) => reason !== "no-total")).toEqual(CODEX_REASONS[name] ?? []);
+    expectToAddUp(found);
   });
 
   it("has totals of the product's own in some, and none in others", () => {
@@ -176,6 +207,103 @@ describe("a planted error", () => {
     expect(stdout).toMatch(/^differs {2}claude:\/\/21c2d5cf-22df-46f8-9d93-f17c04dc0e30 /m);
     expect(stdout).toContain("differs by -7 input on claude-opus-5-5: the product states 705, counted were 712");
     expect(stderr).toContain("retinue: 1 of 1 thread differs from what the product itself reports");
+  });
+});
+
+describe("a planted error in a rollout of Codex", () => {
+  let folder = "";
+  let number = 0;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "retinue-verify-codex-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  interface Row {
+    readonly type: string;
+    readonly payload: Record<string, unknown> & { readonly usage?: Record<string, number>; readonly response_id?: string };
+  }
+  type Change = (row: Row) => Row[];
+
+  /** A copy of a recording in which the record of one answer was changed in every rollout. Says which threads these are. */
+  function planted(
+    name: string,
+    change: Change,
+    answer: "first" | "last",
+    isMeant: (thread: string) => boolean = () => true,
+  ): { home: string; threads: string[] } {
+    number += 1;
+    const home = join(folder, `${number}`);
+    cpSync(join(FIXTURES, "codex", name, "home"), home, { recursive: true });
+    const threads = rolloutsIn(home).flatMap((path) => {
+      const lines = readFileSync(join(home, path), "utf8").split("\n");
+      const places = lines.flatMap((line, at) => (line.includes('"type":"token_usage_record"') ? [at] : []));
+      const place = places.at(answer === "first" ? 0 : -1);
+      if (place === undefined || !isMeant(threadIn(path))) return [];
+      const rows = change(JSON.parse(lines[place] ?? "") as Row).map((row) => JSON.stringify(row));
+      writeFileSync(join(home, path), [...lines.slice(0, place), ...rows, ...lines.slice(place + 1)].join("\n"));
+      return [threadIn(path)];
+    });
+    return { home, threads };
+  }
+
+  const more =
+    (field: string, by = 7): Change =>
+    ({ payload, ...row }) => [{ ...row, payload: { ...payload, usage: { ...payload.usage, [field]: (payload.usage?.[field] ?? 0) + by } } }];
+  const twice: Change = (row) => [row, { ...row, payload: { ...row.payload, response_id: `${row.payload.response_id} again` } }];
+  const differing = (found: readonly Verification[]) => found.filter((v) => v.verdict === "differs").map((v) => v.uri.slice(-36));
+
+  const RECORDED = recordedHomes("codex").filter(({ name, home }) => !name.includes(" ") && name !== "v2-packed" && recordedThreads(home).length > 0);
+
+  const BOTH = RECORDED.flatMap(({ name }) => (["first", "last"] as const).map((answer) => ({ name, answer })));
+  it.concurrent.each(BOTH)("in a number is found in every thread: $name, $answer answer", async ({ name, answer }) => {
+    const { home, threads } = planted(name, more("output_tokens"), answer);
+    const { code, found } = await verifyHome(home);
+    expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
+    for (const v of found) {
+      const off = v.differences.map((d) => [d.model, d.kind, d.counted - d.stated]);
+      expect(off).toEqual(v.verdict === "differs" ? [["all models", "outputTokens", 7]] : []);
+    }
+  });
+
+  it.each<[string, string, number, Compared]>([
+    ["more input", "input_tokens", 7, "inputTokens"],
+    ["less output", "output_tokens", -7, "outputTokens"],
+    ["more of the cache", "cached_input_tokens", 7, "cacheReadTokens"],
+    ["more written to the cache", "cache_write_input_tokens", 7, "cacheWriteTokens"],
+  ])("is named: %s", async (_what, field, by, kind) => {
+    const { code, found } = await verifyHome(planted("v2-killresume", more(field, by), "first").home);
+    expect(code).toBe(1);
+    expect(found.map((v) => v.differences.find((d) => d.kind === kind)).map((d) => (d?.counted ?? 0) - (d?.stated ?? 0))).toEqual(found.map(() => by));
+  });
+
+  it("is found where an answer is recorded twice", async () => {
+    const { home, threads } = planted("v2-nested", twice, "last");
+    const { code, found } = await verifyHome(home);
+    expect({ code, threads: differing(found).sort() }).toEqual({ code: 1, threads: threads.sort() });
+  });
+
+  it("is made up for where the record of an answer is lost: its totals tell what it used, and that is said", async () => {
+    const { found } = await verifyHome(recordedHome("codex", "v2-nested").home);
+    const { code, found: repaired } = await verifyHome(planted("v2-nested", () => [], "last").home);
+    expect(code).toBe(0);
+    expect(repaired.map((v) => v.counted)).toEqual(found.map((v) => v.counted));
+    expect(repaired.map((v) => v.reasons.map((r) => r.code))).toEqual(found.map(() => ["from-totals"]));
+  });
+
+  const [FORK, ORIGIN] = ["01a1e1fd-bb4a-7a40-9748-4e4d011c50b9", "01a1e1fd-b87a-7973-bc65-9ecf1b1bf7f1"];
+  const withoutOrigin = (change: Change) => {
+    const { home } = planted("v2-archive-fork", change, "last", (thread) => thread === FORK);
+    for (const path of rolloutsIn(home)) if (threadIn(path) === ORIGIN) rmSync(join(home, path));
+    return verifyHome(home);
+  };
+
+  it("is found in a fork whose origin is gone, which is compared from its first total on", async () => {
+    const whole = await withoutOrigin((row) => [row]);
+    const fork = whole.found.find((v) => v.uri.endsWith(FORK));
+    expect({ code: whole.code, codes: fork?.reasons.map((r) => r.code) }).toEqual({ code: 0, codes: ["copied", "base-lost"] });
+    expect(fork?.reasons.at(-1)?.tokens).toMatchObject({ inputTokens: 2_840, outputTokens: 171, cacheReadTokens: 211 });
+    const changed = await withoutOrigin(more("input_tokens"));
+    expect({ code: changed.code, threads: differing(changed.found) }).toEqual({ code: 1, threads: [FORK] });
   });
 });
 

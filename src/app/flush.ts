@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
 import type { Outbox } from "../stores/sqlite/outbox.ts";
+import { exists } from "../transports/processes.ts";
 import { deliver, hold, release, stateOf } from "./export/deliver.ts";
 import type { Destination } from "./export/destination.ts";
 import { Endings } from "./export/endings.ts";
@@ -85,16 +86,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
 /** A server sends by itself what this destination is to get. */
 function isServed(env: Env, { format }: Destination): boolean {
   const server = notedInstance(env);
-  return server?.traces.includes(format) === true && isThere(server.pid);
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+  return server?.traces.includes(format) === true && exists(server.pid);
 }
 
 const POLL_MS = 1_000;

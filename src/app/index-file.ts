@@ -7,7 +7,7 @@ import { type Env, retinueHome } from "./home.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Counts up when parsers or facts change: an index made by another reader is made anew. */
-const READER = 6;
+const READER = 7;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {

@@ -17,7 +17,7 @@ function priceList(): PriceList {
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
-    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call, provider) ?? 1) : 1);
+    return price === undefined ? listPrice(call, provider) : ownPrice(price, asListed(call, provider)) * (call.fast ? (fastFactor(call) ?? 1) : 1);
   };
 }
 
@@ -50,7 +50,7 @@ export const listPrice: Price = (asked: ModelCall, provider: string) => {
   if (asked.costUsd !== undefined) return asked.costUsd;
   const standard = standardPrice(asked, provider);
   if (!asked.fast || standard === null) return standard;
-  const factor = fastFactor(asked, provider);
+  const factor = fastFactor(asked);
   return factor === null ? null : standard * factor;
 };
 
@@ -78,7 +78,8 @@ const standardPrice: Price = (asked: ModelCall, provider: string) => {
   return ownPrice(price, call);
 };
 
-const fastFactor = ({ model }: ModelCall, provider: string) => productOf(provider)?.fastFactor?.(model) ?? null;
+/** It belongs to the model, whichever product asked it. */
+const fastFactor = ({ model }: ModelCall) => PROVIDERS.map((p) => p.fastFactor?.(model) ?? null).find((factor) => factor !== null) ?? null;
 const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
 
 /** The call as price lists count: what a model thought is output. */

@@ -199,6 +199,14 @@ export interface TotalStated {
   readonly began: number | null;
   /** How long the processes ran that count in it, in milliseconds. */
   readonly activeMs: number | null;
+  /** For a total that is written after every answer. */
+  readonly running?: RunningTotal;
+}
+
+/** It counts exactly the answers above it in its file. */
+export interface RunningTotal {
+  /** The thread's first total may include what the thread it was forked from had used. */
+  readonly goesOn: boolean;
 }
 
 export interface SpawnCalled {

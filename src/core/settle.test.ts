@@ -1,8 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { agent, notebook, parentNamed, record } from "../../test/observations.ts";
-import { type Book, brief, compaction, differs, explained, family, forestOf, main, say, title, total, verify, worker } from "../../test/thread-totals.ts";
+import {
+  AGREES,
+  type Book,
+  brief,
+  compaction,
+  differs,
+  explained,
+  family,
+  forestOf,
+  fork,
+  main,
+  say,
+  title,
+  total,
+  verify,
+  worker,
+} from "../../test/thread-totals.ts";
 import type { CallUnrecorded, TotalStated } from "./observation.ts";
 import { treeOf } from "./record.ts";
+import { ALL_MODELS } from "./totals.ts";
 
 describe("unfinished answers", () => {
   const interrupted = (book: Book, at: number) => book.see({ by: main, at }, record({ role: "user", stands: "interrupted" }));
@@ -164,5 +181,59 @@ describe("the summary of a compaction", () => {
     expect(verify(book).reasons.map((r) => r.code)).toContain("unrecorded");
     expect(verify(book).verdict).toBe("explained");
     expect(usage(book).internal).toBeNull();
+  });
+});
+
+describe("running totals over all models", () => {
+  const running = (input: number, output: number, goesOn = false) =>
+    total({ [ALL_MODELS]: [input, output] }, { began: null, activeMs: null, running: { goesOn } });
+
+  /** Answers for 10 and for 5, on two models, with a total after each. */
+  function thread(last: TotalStated): Book {
+    const book = notebook();
+    say(book, 1_000, "R1", 10);
+    book.see({ by: main, at: 1_000 }, running(10, 100));
+    say(book, 2_000, "R2", 5, { model: "small" });
+    book.see({ by: main, at: 2_000 }, last);
+    return book;
+  }
+
+  it("count the answers above them, on whichever model", () => {
+    const book = thread(running(15, 200));
+    expect(brief(verify(book))).toEqual(AGREES);
+    // Written in the same millisecond.
+    book.see({ by: main, at: 2_000 }, record());
+    expect(brief(verify(book))).toEqual(AGREES);
+    expect(brief(verify(thread(running(16, 200))))).toEqual(differs("all models inputTokens 16 15"));
+  });
+
+  it("lack what came after the last one", () => {
+    const book = thread(running(15, 200));
+    say(book, 3_000, "R3", 7);
+    expect(brief(verify(book))).toEqual(explained("since-last-total -7/-100"));
+  });
+
+  /** A fork that answers for 3 and for 4. */
+  function forked(book: Book, ...totals: readonly [TotalStated, TotalStated]): Book {
+    book.see({ by: fork, at: 5_000 }, { type: "agent-described", agent: fork, forkedFrom: main });
+    say(book, 5_000, "F1", 3, {}, fork);
+    book.see({ by: fork, at: 5_000 }, totals[0]);
+    say(book, 6_000, "F2", 4, {}, fork);
+    book.see({ by: fork, at: 6_000 }, totals[1]);
+    return book;
+  }
+
+  it("of a fork go on from what its origin had stated, at whichever point it was forked", () => {
+    const [whole, part] = [thread(running(15, 200)), thread(running(15, 200))];
+    expect(brief(verify(forked(whole, running(18, 300, true), running(22, 400, true)), fork)).reasons).toContain("carried-over 15/200");
+    expect(brief(verify(forked(part, running(13, 200, true), running(17, 300, true)), fork)).reasons).toContain("carried-over 10/100");
+    const wrong = forked(thread(running(15, 200)), running(19, 300, true), running(23, 400, true));
+    expect(brief(verify(wrong, fork)).differences).toEqual(["all models inputTokens 8 7"]);
+  });
+
+  it("of a fork whose origin is not known are compared from the first one on", () => {
+    const base = forked(notebook(), running(18, 300, true), running(22, 400, true));
+    expect(brief(verify(base, fork)).reasons).toContain("base-lost 15/200");
+    expect(brief(verify(forked(notebook(), running(18, 300, true), running(23, 400, true)), fork)).verdict).toBe("differs");
   });
 });

@@ -1,7 +1,7 @@
 import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, partsOf, recordKey, threadOf } from "./ids.ts";
-import type { StatedTotal, UnrecordedCall } from "./totals.ts";
+import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "./usage.ts";
 
 /** One total of the product's, held against the calls that are known from the time it speaks of. */
@@ -41,15 +41,18 @@ type Copies = ReadonlyMap<AgentKey, AgentKey>;
 export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentKey, Settled> {
   const settled = new Map<AgentKey, Settled>();
   for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
-    const totals = gathered.get(thread)?.totals ?? [];
+    const totals = (gathered.get(thread)?.totals ?? []).filter(isNeeded);
     if (totals.length === 0) continue;
-    const calls = members.flatMap((agent) => agent.calls.filter((call) => !call.outsideTotals)).sort(byTime);
+    const inTotals = members.flatMap((agent) => agent.calls.filter((call) => !call.outsideTotals)).sort(byTime);
+    const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
     let placed = 0;
     const settlements = totals.map((total, i) => {
       const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
       const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
-      const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null };
-      const { end, ...settlement } = settle(stretch, bases.length === 0 ? [null] : bases);
+      const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
+      const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
+      const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
+      const { end, ...settlement } = settle(stretch, mayBeginAtZero ? [...bases, null] : bases);
       placed = end;
       return settlement;
     });
@@ -61,20 +64,30 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
 const timeOf = (call: { readonly at: number | null } | undefined) => call?.at ?? Number.NEGATIVE_INFINITY;
 const byTime = (a: ModelCall, b: ModelCall) => (timeOf(a) === timeOf(b) ? (a.response < b.response ? -1 : 1) : timeOf(a) - timeOf(b));
 
+const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => model !== ALL_MODELS);
+
+/** Of running totals the last one includes all others. The first one shows what it goes on from. */
+function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal[]): boolean {
+  return running === undefined || i === all.length - 1 || (i === 0 && running.goesOn);
+}
+
 /** A process that goes on from an earlier total keeps the time when that one began. */
 const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
 
 /** What a fork may go on from: what the threads it copies had stated by then, newest first. */
 function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
+  if (total.running?.goesOn === false) return [];
   const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
   const bases: Base[] = [];
   const seen = new Set([thread]);
-  for (let from = copiedFrom.get(thread); from !== undefined; from = copiedFrom.get(threadOf(from))) {
+  const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.saysForkedFrom ?? undefined;
+  const isKnownToGoOn = (one: StatedTotal) => (total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined);
+  for (let from = originOf(thread); from !== undefined; from = originOf(threadOf(from))) {
     const origin = threadOf(from);
     if (seen.has(origin)) break;
     seen.add(origin);
     const stated = gathered.get(origin)?.totals ?? [];
-    const fitting = stated.filter((one) => one.began !== null && isSameCount(one, total) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
+    const fitting = stated.filter((one) => isKnownToGoOn(one) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
     bases.push(...fitting.toReversed().map((one) => ({ thread: origin, total: one })));
   }
   return bases;
@@ -88,6 +101,8 @@ interface Stretch {
   readonly from: number;
   readonly total: StatedTotal;
   readonly previous: StatedTotal | null;
+  /** It goes on from the total of another thread, and nothing is known of what that one had stated. */
+  readonly isBaseUnknown: boolean;
 }
 
 /** One way to take a total: which calls it counts. */
@@ -122,7 +137,7 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
     const covered = range.filter((call) => !leavesOut(call));
     const traces = tracesIn(stretch, base);
     const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
-    const differences = account({ stated, covered, traces, used: calls, isBaseLost: isBaseLost(total, base), isAnyoneSilent });
+    const differences = account({ stated, covered, traces, used: calls, isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base), isAnyoneSilent });
     const reading = { total, base, stated, covered, earlier: calls.slice(stretch.from, start), cut: range.filter(leavesOut), ...differences, end };
     return { ...reading, revealed: reveal(stretch, reading, bounds), undivided: undividedIn(stretch, reading) };
   });
@@ -141,9 +156,13 @@ function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
     const end = calls.findIndex((call) => !isBefore(timeOf(call)));
     return end < 0 ? calls.length : end;
   };
-  const { before, after } = total;
+  const { before, after, running } = total;
+  const lastCounted = () => {
+    if (running !== undefined && after !== null) return numberBefore((at) => at <= after);
+    return before === null ? calls.length : numberBefore((at) => at < before);
+  };
   const { earliest, latest } = startOf(total, base);
-  const lastEnd = Math.max(from, before === null ? calls.length : numberBefore((at) => at < before));
+  const lastEnd = Math.max(from, lastCounted());
   const firstEnd = Math.max(
     from,
     after === null

@@ -17,6 +17,8 @@ export interface Story {
   readonly steps: readonly Step[];
   /** Every model call it made, and those the product made on its behalf: each one once. */
   readonly calls: readonly StoryCall[];
+  /** What the product states that its thread used and no model call accounts for: in the sums of the record, and in no call. */
+  readonly undivided: readonly Tokens[];
   /** When its tools were at work, by the ids of the calls. */
   readonly toolTimes: ReadonlyMap<string, Interval>;
   readonly children: readonly Story[];

@@ -1,6 +1,9 @@
 import { placeOf, type RecordKey } from "./ids.ts";
 import type { CallUnrecorded, Observation, TotalStated } from "./observation.ts";
 
+/** Stands for the model where a product states one sum for all of them. */
+export const ALL_MODELS = "all models";
+
 /** A total that the product stated, and when that was, as nearly as the records around it tell. */
 export interface StatedTotal extends Omit<TotalStated, "type"> {
   /** Everything until then was known when it was written; null if nothing before it has a time. */
@@ -26,8 +29,9 @@ export function readTotals(facts: readonly Observation[]): { readonly totals: re
     for (const [i, fact] of inOrder.entries()) {
       if (fact.at !== null) after = Math.max(after ?? fact.at, fact.at);
       if (fact.type === "total-stated") {
-        const { byModel, costUsd, began, activeMs } = fact;
-        totals.push({ byModel, costUsd, began, activeMs, after: latest(after, writtenAtLeast(fact)), before: before[i] ?? null });
+        const { byModel, costUsd, began, activeMs, running } = fact;
+        const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
+        totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: before[i] ?? null });
       }
       if (fact.type === "call-unrecorded") unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: fact.keys[0] ?? null });
     }

@@ -65,12 +65,14 @@ function combine(a: Tokens, b: Tokens, how: (x: number, y: number) => number): T
 /** The larger of each number. */
 export const largestTokens = (a: Tokens, b: Tokens) => combine(a, b, Math.max);
 
+export const addTokens = (a: Tokens, b: Tokens) => combine(a, b, (x, y) => x + y);
+
 const addCosts = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b);
 
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     calls: a.calls + b.calls,
-    ...combine(a, b, (x, y) => x + y),
+    ...addTokens(a, b),
     costUsd: addCosts(a.costUsd, b.costUsd),
   };
 }

@@ -46,6 +46,7 @@ export type ReasonCode =
   | "own-behalf"
   | "unrecorded"
   | "not-itemized"
+  | "from-totals"
   | "prices";
 
 /** A difference nothing explains. */
@@ -125,6 +126,7 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
       (n) => `${n} on the product's own behalf, which it leaves out`,
     ),
     ...settlements.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
+    ...fromTotals(calls),
     ...without("since-last-total", since, (n) =>
       thread.verdict.status === "running" ? `${n} since its last total; it still runs` : `${n} after its last total: the process ended without stating another`,
     ),
@@ -135,13 +137,25 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
 
 const noTotal = ({ verdict }: LinkedAgent, calls: readonly ModelCall[]): Reason => ({
   code: "no-total",
-  says: calls.some((call) => call.fromTotals)
-    ? "its answers are counted from the product's own running totals: there is no second number to compare them with"
-    : verdict.status === "running"
-      ? "it still runs, and has stated no total so far"
-      : "no total of the product's that is independent of the count is known for it: its version writes none, or it was killed",
+  says: whyNoTotal(verdict.status === "running", calls),
   tokens: NO_AMOUNTS,
 });
+
+function whyNoTotal(isRunning: boolean, calls: readonly ModelCall[]): string {
+  if (calls.some((call) => call.fromTotals))
+    return "its answers are counted from the product's own running totals: there is no second number to compare them with";
+  if (isRunning) return "it still runs, and has stated no total so far";
+  if (calls.length === 0) return "no answer of a model is recorded for it, and no total of the product's";
+  return "no total of the product's that is independent of the count is known for it: its version writes none, or it was killed";
+}
+
+/** Part of a thread only: records of these answers are lost, or an older version of the product made them. */
+function fromTotals(calls: readonly ModelCall[]): Reason[] {
+  const derived = calls.filter((call) => call.fromTotals).length;
+  if (derived === 0) return [];
+  const says = `${plural(derived, "answer")} ${derived === 1 ? "is" : "are"} counted from the product's own running totals: for these there is no second number`;
+  return [{ code: "from-totals", says, tokens: NO_AMOUNTS }];
+}
 
 function copied(forest: Forest, { forkedFrom }: LinkedAgent): Reason[] {
   const origin = forkedFrom === null ? undefined : forest.agents.get(forkedFrom);
@@ -175,7 +189,7 @@ function explanation({ why, model, amounts, traces, answers }: Explained, isReve
   const reason = (says: string): Reason => ({ code: why, says, tokens: amounts });
   switch (why) {
     case "base-lost":
-      return reason(`its total goes on from that of a thread that is not here: ${words(amounts)} on ${model}`);
+      return reason(`its total goes on from that of a thread whose totals are not known here: ${words(amounts)} on ${model}`);
     case "not-final":
       return reason(`${plural(answers, "answer")} on ${model} were written down before they were finished: ${words(amounts)} are missing`);
     case "own-behalf":

@@ -32,7 +32,8 @@ function pidLiveness(mark: PidMark): "alive" | "gone" | "unknown" {
   return mark.startedAt === null || born.at <= mark.startedAt + 5_000 ? "alive" : "gone";
 }
 
-function exists(pid: number): boolean {
+/** Whether any process has this number now. */
+export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -64,7 +64,7 @@ describe("the board", () => {
     for (const frame of recording.frames.slice(0, frameOf("permission.asked") + 1)) product.send(frame);
     const wait = column("working").locator(".wait");
     await wait.waitFor();
-    expect(await wait.textContent()).toMatch(/^general waits for a permission · since .*bash: echo allowed once$/);
+    expect(await wait.textContent()).toMatch(/^Needs bash waits for a permission · since .*bash: echo allowed once$/);
     expect(await column("working").locator(".card").textContent()).toContain("2 agents, 2 running");
   });
 

@@ -9,7 +9,7 @@ import { treeOf } from "../../src/core/record.ts";
 import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../fixtures.ts";
 import { differences, type TreeNode } from "../judge.ts";
 import { startProxied } from "./proxied.ts";
-import { type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
+import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
 const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
@@ -89,6 +89,31 @@ describe.each(["claude", "codex"])("the traffic of %s", (provider) => {
   it.each(casesOf(provider).filter((name) => existsSync(recordingsOf(name))))("with all there is of it, counts everything once: %s", async (name) => {
     const trees = await treesAfter(wireOf(provider, name), {}, recordedHome(provider, name).home, recordingsOf(name));
     expect(threadsOf(name).flatMap((thread) => differences(thread, trees.get(thread.root) ?? MISSING))).toEqual([]);
+  });
+});
+
+describe("answers in fast mode", () => {
+  const wire = wireOf("claude", "c-nested");
+  const fast = wire.map((exchange) => ({
+    ...exchange,
+    response: exchange.response && { ...exchange.response, usage: { ...(exchange.response.usage as object), speed: "fast" } },
+  }));
+  const costs = ({ forest }: Machine) =>
+    forest.roots.map((key) => treeOf(forest, key, listPrice).usage.subtree).map(({ calls, costUsd }) => ({ calls, costUsd }));
+  const twice = (machine: Machine) =>
+    costs(machine).map(({ calls, costUsd }) => ({ calls, costUsd: expect.closeTo(2 * (costUsd ?? Number.NaN), 9) as number }));
+
+  it("are priced as fast by what the traffic says", async () => {
+    expect(costs(await machineAfter(fast))).toEqual(twice(await machineAfter(wire)));
+  });
+
+  it("are priced once, as fast, where the transcript knows them too", async () => {
+    const { home } = recordedHome("claude", "c-nested");
+    expect(costs(await machineAfter(fast, {}, home))).toEqual(twice(await machineAfter(wire, {}, home)));
+  });
+
+  it("are priced as fast whoever asked", async () => {
+    expect(costs(await machineAfter(anonymous(fast)))).toEqual(twice(await machineAfter(anonymous(wire))));
   });
 });
 

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DestinationState, Outbox, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import { exists } from "../../transports/processes.ts";
 import { type Outcome, send } from "../../transports/send.ts";
 import type { Destination } from "./destination.ts";
 import type { Log } from "./log.ts";
@@ -22,13 +23,7 @@ const HOLDER = `${hostname()}:${process.pid}`;
 /** Holders on other machines cannot be seen; their time runs out. */
 function isAlive(holder: string): boolean {
   const at = holder.lastIndexOf(":");
-  if (holder.slice(0, at) !== hostname()) return true;
-  try {
-    process.kill(Number(holder.slice(at + 1)), 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+  return holder.slice(0, at) !== hostname() || exists(Number(holder.slice(at + 1)));
 }
 
 /** Whether this process is the one that looks after the destination now. */

@@ -34,6 +34,7 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
       soleCall: soleCallOf(forest, agent),
       steps: own.map((one) => stepOf(one, reports, names)),
       calls: callsOf(agent, times, library.price),
+      undivided: agent.undivided.map(({ tokens }) => tokens),
       toolTimes: times.tools,
       // Both lists are made from the same children, in the same order.
       children: agent.children.map((child, i) => tell(tree.children[i] as AgentTree, child)),

@@ -4,7 +4,7 @@ import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { readAsked } from "../../providers/proxy/asked.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
-import { tokensOf } from "../../providers/proxy/tokens.ts";
+import { speedOf, tokensOf } from "../../providers/proxy/tokens.ts";
 import type { AskedHead, Refusal } from "../../transports/proxy.ts";
 import { pricesWith } from "../prices.ts";
 import type { OwnPrice } from "../settings-table.ts";
@@ -65,6 +65,7 @@ export class Budgets {
       at: Date.now(),
       model,
       vendor: caller.vendor,
+      ...speedOf(row.api, ended.usage),
       tokens,
       counted: true,
       end: "finished",

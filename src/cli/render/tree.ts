@@ -1,6 +1,6 @@
 import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
 import { displayName } from "../../core/display-name.ts";
-import { count, duration, money, plural, STATUS_MARKS, UNKNOWN } from "../../core/format.ts";
+import { count, duration, exact, money, plural, STATUS_MARKS, UNKNOWN } from "../../core/format.ts";
 import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
@@ -145,7 +145,7 @@ export function modelName(agent: AgentRecord): string {
 /** `completed · 6 agents (5 completed, 1 errored) · 12 calls · 40.1k tokens · $0.09 · 1 m 20 s` */
 function summaryOf(tree: AgentTree): string {
   const { counts, usage } = tree;
-  const by = Object.entries(counts.byStatus).map(([status, n]) => `${n} ${status}`);
+  const by = Object.entries(counts.byStatus).map(([status, n]) => `${exact(n)} ${status}`);
   const agents = counts.descendants === 0 ? "no sub-agents" : `${plural(counts.descendants, "agent")} below (${by.join(", ")})`;
   const tokens = `${count(totalTokens(usage.subtree))} tokens`;
   const state = tree.activity === null ? tree.status : `${tree.status}: ${oneLine(tree.activity)}`;

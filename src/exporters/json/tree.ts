@@ -2,6 +2,7 @@ import type { AgentRecord } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
 import type { RedactionLevel } from "../../core/redaction.ts";
 import type { Story, StoryCall } from "../../core/story.ts";
+import type { Tokens } from "../../core/usage.ts";
 
 /** `retinue/export@1`: an agent and everybody below it, with every event and every model call, as it may leave the machine. */
 export interface ExportedTree {
@@ -14,6 +15,8 @@ export interface ExportedTree {
 export interface ExportedAgent extends AgentRecord {
   readonly events: readonly AgentEvent[];
   readonly calls: readonly Omit<StoryCall, "key">[];
+  /** Tokens that the product states for the thread and that no call accounts for. */
+  readonly undivided: readonly Tokens[];
   readonly children: readonly ExportedAgent[];
 }
 
@@ -22,11 +25,12 @@ export function jsonTree(story: Story, redaction: RedactionLevel | null): string
   return `${JSON.stringify(tree, null, 2)}\n`;
 }
 
-function agentOf({ record, steps, calls, children }: Story): ExportedAgent {
+function agentOf({ record, steps, calls, undivided, children }: Story): ExportedAgent {
   return {
     ...record,
     events: steps.map(({ event }) => event),
     calls: calls.map(({ key: _, ...call }) => call),
+    undivided,
     children: children.map(agentOf),
   };
 }

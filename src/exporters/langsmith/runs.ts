@@ -171,6 +171,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
       ? { status: record.status, status_reason: record.statusReason, warnings: record.warnings.length > 0 ? record.warnings : null }
       : {}),
     ...(kind === "tool" && span.end !== span.ownEnd && span.ownEnd !== null ? { returned_at: new Date(span.ownEnd).toISOString() } : {}),
+    ...(kind === "turn" && story.undivided.length > 0 ? { stated_usage_without_calls: story.undivided } : {}),
     ...(span.answers.length === 0 ? {} : { answers_agents: span.answers }),
     ...(options.shiftMs === 0
       ? {}

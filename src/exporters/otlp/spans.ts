@@ -109,8 +109,9 @@ function attributesOf(span: Span, isRoot: boolean): Record<string, Attribute> {
   };
 }
 
-function agentAttributes({ story: { record }, parent }: Span): Record<string, Attribute> {
+function agentAttributes({ story: { record, undivided }, parent }: Span): Record<string, Attribute> {
   return {
+    "retinue.usage.without_calls": undivided.length === 0 ? null : JSON.stringify(undivided),
     "gen_ai.agent.description": record.description,
     "gen_ai.agent.version": record.productVersion,
     "gen_ai.request.model": record.model[0],

@@ -98,6 +98,7 @@ function readCall(out: FindingsOf, told: JsonObject, session: string) {
     type: "model-call",
     response: key.record(session, request),
     model: asText(told.model) ?? "",
+    ...(told.speed === "fast" ? ({ fast: true } as const) : {}),
     tokens: {
       inputTokens: asCount(told.input_tokens),
       outputTokens: asCount(told.output_tokens),

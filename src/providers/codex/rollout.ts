@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { asObject, asText, asWords, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
-import type { RecordRead, Stand } from "../../core/observation.ts";
+import type { RecordRead, Stand, TotalStated } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { awaits, Collab } from "./collab.ts";
 import { eventsOf } from "./events.ts";
@@ -25,6 +25,7 @@ export interface RolloutOf {
 interface Memory {
   readonly identified: boolean;
   readonly placed: boolean;
+  readonly goesOn: boolean;
   readonly path: string | null;
   readonly parent: string | null;
   readonly model: string;
@@ -52,6 +53,8 @@ export class Rollout implements Parser {
   readonly #thread: string;
   #identified: boolean;
   #placed: boolean;
+  /** A fork that keeps its history in another file goes on from that file's total. Where the first line is lost, it may be one. */
+  #goesOn: boolean;
   /** What its parent calls it. */
   #path: string | null;
   /** Whose call made it, until its first task shows which. */
@@ -82,6 +85,7 @@ export class Rollout implements Parser {
     this.#thread = of.thread;
     this.#identified = memory?.identified ?? false;
     this.#placed = memory?.placed ?? false;
+    this.#goesOn = memory?.goesOn ?? true;
     this.#path = memory?.path ?? null;
     this.#parent = memory?.parent ?? null;
     this.#model = memory?.model ?? "";
@@ -101,6 +105,7 @@ export class Rollout implements Parser {
     return {
       identified: this.#identified,
       placed: this.#placed,
+      goesOn: this.#goesOn,
       path: this.#path,
       parent: this.#parent,
       model: this.#model,
@@ -185,6 +190,7 @@ export class Rollout implements Parser {
     this.#identified = true;
     this.#placed = true;
     this.#history.begin(row);
+    this.#goesOn = row.payload.history_base != null;
     const out = this.#findings(line, row.at, [key.line(this.#of.name, this.#record)]);
     const { path, parent } = introduce(out, row.payload, this.#thread, this.#file);
     this.#path = path;
@@ -228,10 +234,12 @@ export class Rollout implements Parser {
         return this.#aborted(out, asWords(payload.reason) ?? "no reason is given");
       case "event_msg/token_count":
         // Before it got any answer, it can only be told what its parent had used.
-        if (this.#answers === 0) return this.#tokens.inherit(payload);
-        return this.#used(out, this.#tokens.total(payload));
+        if (this.#answers === 0 && !this.#tokens.hasRecords) return this.#tokens.inherit(payload);
+        this.#used(out, this.#tokens.total(payload));
+        return this.#stated(out, this.#tokens.totalInCount(payload, this.#goesOn));
       case "token_usage_record":
-        return this.#used(out, this.#tokens.record(payload));
+        this.#used(out, this.#tokens.record(payload));
+        return this.#stated(out, this.#tokens.totalInRecord(payload, this.#goesOn));
       case "event_msg/thread_name_updated": {
         const title = asWords(payload.thread_name) ?? asWords(payload.name);
         if (title !== null) out.addOfFile({ type: "thread-titled", of: key.thread(this.#thread), title, rank: 0 });
@@ -323,6 +331,7 @@ export class Rollout implements Parser {
 
   /** A turn that begins while the one before never ended: the process was killed, and up to 0.150 what the last answer used may be lost with it. */
   #began(out: FindingsOf) {
+    if (this.#isOpen) this.#tokens.resumed();
     if (this.#isOpen && this.#counted < this.#answers) out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
     this.#turn(out, "open", "its last turn has not ended");
   }
@@ -336,6 +345,10 @@ export class Rollout implements Parser {
   #aborted(out: FindingsOf, reason: string) {
     if (reason === "interrupted" || reason === "budget_limited") return this.#turn(out, "interrupted", `its last turn was cut short (${reason})`);
     this.#turn(out, "failed", `its last turn was aborted (${reason})`);
+  }
+
+  #stated(out: FindingsOf, total: TotalStated | null) {
+    if (total !== null) out.add(total);
   }
 
   #used(out: FindingsOf, counted: Counted | null) {

@@ -65,6 +65,58 @@ describe("records of single answers", () => {
   });
 });
 
+describe("totals to compare with", () => {
+  const [first, second, third] = [usage(100, 10, 5), usage(50, 0, 6), usage(70, 0, 7)];
+  const stated = (found: ReturnType<TokenCounter["totalInCount"]>) => {
+    const amounts = found?.byModel[0]?.amounts;
+    return amounts === undefined ? null : [amounts.inputTokens, amounts.cacheReadTokens, amounts.outputTokens];
+  };
+  /** As a rollout is read: each row is counted, and asked for a total. */
+  const reading = (counter: TokenCounter) => ({
+    record: (id: string, own: object, all: object) => {
+      counter.record(record(id, own, all));
+      return stated(counter.totalInRecord(record(id, own, all), false));
+    },
+    count: (all: object) => {
+      counter.total(total(all));
+      return stated(counter.totalInCount(total(all), false));
+    },
+  });
+
+  it("are in each record, and stated once more only where the count after it says otherwise", () => {
+    const read = reading(new TokenCounter("t"));
+    expect(read.record("r1", first, usage(100, 10, 5))).toEqual([90, 10, 5]);
+    expect(read.count(usage(100, 10, 5))).toBeNull();
+    expect(read.record("r2", { ...second, input_tokens: 51 }, usage(150, 10, 11))).toEqual([140, 10, 11]);
+    expect(read.count(usage(152, 10, 11))).toEqual([142, 10, 11]);
+  });
+
+  it.each([
+    ["goes on", usage(220, 10, 18)],
+    ["goes on from the last count", usage(170, 10, 12)],
+  ])("keep an answer that was in no count when the process was killed, where the total in the records %s", (_how, afterwards) => {
+    const counter = new TokenCounter("t");
+    const read = reading(counter);
+    read.record("r1", first, usage(100, 10, 5));
+    read.count(usage(100, 10, 5));
+    expect(read.record("r2", second, usage(150, 10, 11))).toEqual([140, 10, 11]);
+    counter.resumed();
+    const resumed = reading(new TokenCounter("t", JSON.parse(JSON.stringify(counter.save()))));
+    const inRecord = resumed.record("r3", third, afterwards);
+    expect(resumed.count(usage(170, 10, 12)) ?? inRecord).toEqual([210, 10, 18]);
+  });
+
+  it("do not exist before there are records; later ones include what was counted until then", () => {
+    const read = reading(new TokenCounter("t"));
+    expect(read.count(usage(100, 10, 5))).toBeNull();
+    expect(read.record("r2", second, usage(150, 10, 11))).toEqual([140, 10, 11]);
+  });
+
+  it("of another thread are none of ours", () => {
+    expect(new TokenCounter("t").totalInRecord(record("r1", first, first, "other"), false)).toBeNull();
+  });
+});
+
 it("an answer that is worked out from running totals says so: they cannot be held against the count", () => {
   const counter = new TokenCounter("t");
   const usage = { input_tokens: 10, output_tokens: 2 };

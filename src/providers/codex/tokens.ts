@@ -1,6 +1,8 @@
 import type { RecordKey } from "../../core/ids.ts";
 import { asCount, asObject, asWords, type JsonObject } from "../../core/json.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { TotalStated } from "../../core/observation.ts";
+import { ALL_MODELS } from "../../core/totals.ts";
+import { addTokens, COMPARED, NO_TOKENS, type Tokens } from "../../core/usage.ts";
 import * as key from "./keys.ts";
 
 const FIELDS = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens"] as const;
@@ -15,6 +17,22 @@ export interface Counted {
   readonly fromTotals?: true;
 }
 
+interface Memory {
+  readonly total: Counts;
+  readonly hasRecords: boolean;
+  readonly stated: Stated;
+}
+
+/** What the product's own totals say. */
+interface Stated {
+  /** The last total of each kind as it was written; null before there is a record. */
+  readonly count: Counts;
+  readonly record: Counts | null;
+  /** What the thread has used by all `token_count`s, and since the last one by what the total in each record grew. */
+  readonly used: Tokens;
+  readonly pending: Tokens;
+}
+
 /**
  * Counts every answer once. Since 0.153 each has a record with its id. Before that there are only running totals: these are written several times over,
  * a forked thread goes on from its parent's, and what stands beside them as the last answer is made up after a compaction.
@@ -22,24 +40,43 @@ export interface Counted {
 export class TokenCounter {
   readonly #thread: string;
   #total: Counts;
+  #hasRecords: boolean;
+  #stated: Stated;
 
   constructor(thread: string, saved?: unknown) {
+    const memory = saved as Memory | undefined;
     this.#thread = thread;
-    this.#total = (saved as Counts | undefined) ?? NONE;
+    this.#total = memory?.total ?? NONE;
+    this.#hasRecords = memory?.hasRecords ?? false;
+    this.#stated = memory?.stated ?? { count: NONE, record: null, used: NO_TOKENS, pending: NO_TOKENS };
   }
 
-  save = (): Counts => this.#total;
+  save = (): Memory => ({ total: this.#total, hasRecords: this.#hasRecords, stated: this.#stated });
+
+  /** Whether an answer of this thread was counted from a record of its own. */
+  get hasRecords(): boolean {
+    return this.#hasRecords;
+  }
+
+  /** The process was killed within a turn. The next `token_count` goes on from the last one that was written: answers after that are in none. */
+  resumed(): void {
+    const { used, pending } = this.#stated;
+    this.#stated = { ...this.#stated, used: addTokens(used, pending), pending: NO_TOKENS };
+  }
 
   /** A total that stands in a copied part: what the thread goes on from. */
   inherit(payload: JsonObject): void {
     const total = asObject(asObject(payload.info)?.total_token_usage);
-    if (total !== null) this.#total = countsIn(total);
+    if (total === null) return;
+    this.#total = countsIn(total);
+    this.#stated = { ...this.#stated, count: this.#total };
   }
 
   /** `token_usage_record`. It may be of another thread: forks copy them. */
   record(payload: JsonObject): Counted | null {
     const [usage, id, whose] = [asObject(payload.usage), asWords(payload.response_id), asWords(payload.thread_id)];
     if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
+    this.#hasRecords = true;
     const total = asObject(payload.thread_token_usage);
     this.#total = total === null ? plus(this.#total, countsIn(usage)) : countsIn(total);
     return { response: id === null ? key.total(this.#thread, this.#total) : key.response(id), tokens: tokensOf(countsIn(usage)) };
@@ -51,12 +88,39 @@ export class TokenCounter {
     const total = asObject(info?.total_token_usage);
     if (total === null) return null;
     const now = countsIn(total);
-    const more = minus(now, this.#total);
-    if (more.every((n) => n >= 0) && more.some((n) => n > 0)) return this.#count(now, more);
-    // It began anew, which shows where everything so far is the last answer; else it only repeats an older total.
-    const last = countsIn(asObject(info?.last_token_usage) ?? {});
-    const isNew = more.some((n) => n < 0) && now.every((n, i) => n === last[i]) && now.some((n) => n > 0);
-    return isNew ? this.#count(now, now) : null;
+    const more = growth(now, this.#total, asObject(info?.last_token_usage));
+    return more === null ? null : this.#count(now, more);
+  }
+
+  /** The total in a `token_usage_record`, to compare with what is counted. It includes what the `token_count` after the answer will say. */
+  totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
+    const [usage, total, whose] = [asObject(payload.usage), asObject(payload.thread_token_usage), asWords(payload.thread_id)];
+    if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
+    const { count, record, used, pending } = this.#stated;
+    const now = total === null ? null : countsIn(total);
+    const more = now === null ? countsIn(usage) : (growth(now, record ?? count, usage) ?? growth(now, count, usage) ?? NONE);
+    this.#stated = { count, record: now ?? record, used, pending: addTokens(pending, tokensOf(more)) };
+    return this.#totalSoFar(goesOn);
+  }
+
+  /** A `token_count`, to compare with what is counted; null where it says the same as the records, or where there are none: then it is what is counted. */
+  totalInCount(payload: JsonObject, goesOn: boolean): TotalStated | null {
+    const info = asObject(payload.info);
+    const total = asObject(info?.total_token_usage);
+    const now = total === null ? NONE : countsIn(total);
+    const more = growth(now, this.#stated.count, asObject(info?.last_token_usage));
+    if (more === null) return null;
+    const { record, used, pending } = this.#stated;
+    const tokens = tokensOf(more);
+    this.#stated = { count: now, record, used: addTokens(used, tokens), pending: NO_TOKENS };
+    return !this.#hasRecords || isSame(tokens, pending) ? null : this.#totalSoFar(goesOn);
+  }
+
+  /** One sum for all models: Codex does not tell them apart here. */
+  #totalSoFar(goesOn: boolean): TotalStated {
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = addTokens(this.#stated.used, this.#stated.pending);
+    const amounts = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens: null };
+    return { type: "total-stated", byModel: [{ model: ALL_MODELS, amounts }], costUsd: null, began: null, activeMs: null, running: { goesOn } };
   }
 
   #count(now: Counts, tokens: Counts): Counted {
@@ -65,6 +129,16 @@ export class TokenCounter {
   }
 }
 
+/** What a running total says beyond an earlier one; null where it says nothing new. */
+function growth(now: Counts, before: Counts, lastAnswer: JsonObject | null): Counts | null {
+  const more = minus(now, before);
+  if (more.every((n) => n >= 0)) return more.some((n) => n > 0) ? more : null;
+  // It began anew, which shows where everything so far is the last answer; else it only repeats an older total.
+  const last = countsIn(lastAnswer ?? {});
+  return now.every((n, i) => n === last[i]) && now.some((n) => n > 0) ? now : null;
+}
+
+const isSame = (a: Tokens, b: Tokens) => COMPARED.every((kind) => a[kind] === b[kind]);
 const countsIn = (usage: JsonObject) => FIELDS.map((field) => asCount(usage[field])) as unknown as Counts;
 const plus = (a: Counts, b: Counts) => a.map((n, i) => n + (b[i] ?? 0)) as unknown as Counts;
 const minus = (a: Counts, b: Counts) => a.map((n, i) => n - (b[i] ?? 0)) as unknown as Counts;

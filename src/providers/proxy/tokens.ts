@@ -8,6 +8,9 @@ export function tokensOf(api: Api, usage: JsonObject): Tokens {
   return api === "responses" ? fromResponses(usage) : fromMessages(usage);
 }
 
+/** Whether an answer was given in the vendor's fast mode: the Messages API says so beside the tokens. */
+export const speedOf = (api: Api, usage: JsonObject | null): { readonly fast?: true } => (api === "messages" && usage?.speed === "fast" ? { fast: true } : {});
+
 function fromMessages(usage: JsonObject): Tokens {
   const byAge = asObject(usage.cache_creation);
   const oneHour = asCount(byAge?.ephemeral_1h_input_tokens);

@@ -14,7 +14,7 @@ import { partOf } from "./blocks.ts";
 import { Callers, type Who } from "./callers.ts";
 import { eventsIn } from "./events.ts";
 import { readRow } from "./rows.ts";
-import { tokensOf } from "./tokens.ts";
+import { speedOf, tokensOf } from "./tokens.ts";
 import { answerWords } from "./units.ts";
 
 /** An exchange that has not ended yet. */
@@ -303,6 +303,7 @@ export class Traffic implements Parser {
         response,
         model: open.model ?? "",
         ...of,
+        ...speedOf(exchange.api, row.usage),
         tokens: usage ?? NO_TOKENS,
         chars: usage === null ? lengthOf(open.blocks) : 0,
         ended: true,
