@@ -23,15 +23,18 @@ import { tipped } from "../view/tip.tsx";
 import { ProgressLine, queueAgain } from "./board.tsx";
 
 /** One card, kept up to date. */
-function useCard(id: Accessor<string>) {
+function useCard(address: Accessor<string>) {
+  /** Another filter in the address is no other card. */
+  const id = createMemo(address);
   const [card, setCard] = createSignal<Card | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
   const load = async () => {
+    const wanted = id();
     try {
       // The list says where the stream goes on from.
       const { body, live } = await api.cards();
-      const found = body.items.find((one) => one.id === id()) ?? null;
-      if (found === null) await api.card(id());
+      const found = body.items.find((one) => one.id === wanted) ?? null;
+      if (found === null) await api.card(wanted);
       setCard(found);
       setError(null);
       heardUntil(live);
