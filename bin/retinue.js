@@ -7,10 +7,11 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
   console.error(`retinue needs Node.js ${NEEDED.join(".")} or newer; this is Node.js ${process.versions.node}.`);
   process.exit(1);
 } else {
-  import("node:module")
-    .then((module) => {
-      // Compiling the program takes longer than most commands do; Node keeps the result in the folder for temporary files.
-      module.enableCompileCache();
+  Promise.all([import("node:module"), import("node:fs"), import("node:os"), import("node:path")])
+    .then(([module, fs, os, path]) => {
+      // Compiling the program takes longer than most commands do.
+      var cache = compileCache(fs, os, path);
+      if (cache !== null) module.enableCompileCache(cache);
       // Agents wait for these two.
       if (process.argv[2] === "hook" && process.argv.length === 3) return import("../dist/app/hook.js").then((quick) => quick.hook(process.env));
       if (process.argv[2] === "statusline" && process.argv.length === 3)
@@ -22,4 +23,21 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
       console.error("retinue is not built yet: run `npm run build`, or `npm start` from the checkout.");
       process.exit(1);
     });
+}
+
+/**
+ * A folder for compiled code that nobody but this user can write to: code in it is run. Node's own choice is a predictable name in the shared folder for
+ * temporary files, where another user could plant some. Null where there is no such folder.
+ */
+function compileCache(fs, os, path) {
+  try {
+    var folder = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "retinue", "compiled");
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    var found = fs.lstatSync(folder);
+    var isOwn = process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0);
+    return found.isDirectory() && isOwn ? folder : null;
+  } catch {
+    // No home, or one that cannot be written to.
+    return null;
+  }
 }

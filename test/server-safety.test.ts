@@ -137,6 +137,8 @@ describe("beyond loopback", () => {
   it("turns the address into a cookie that no script and no other site gets, and forgets the address", async () => {
     const { status, headers } = await raw(server.port, `/threads/x?token=${server.token}`);
     expect({ status, location: headers.location }).toEqual({ status: 303, location: "/threads/x" });
+    const elsewhere = await raw(server.port, `//evil.example/x?token=${server.token}`);
+    expect([elsewhere.status, elsewhere.headers.location]).toEqual([303, "/evil.example/x"]);
     const [cookie = ""] = headers["set-cookie"] ?? [];
     expect(cookie).toMatch(/; HttpOnly/);
     expect(cookie).toMatch(/; SameSite=Strict/);

@@ -40,6 +40,8 @@ export function followedPlaces(env: Env, provider: Provider, usual: readonly str
 
 function placeIn(line: string): FollowedPlace[] {
   if (line === "") return [];
+  // Older versions wrote folders without quotes.
+  if (isAbsolute(line)) return [line];
   const value = parseJson(line)?.value;
   if (typeof value === "string") return [value];
   const { transcript, session } = (value ?? {}) as { transcript?: unknown; session?: unknown };

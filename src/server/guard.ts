@@ -78,7 +78,8 @@ function withToken(token: string, port: number): MiddlewareHandler {
     if (asked !== undefined && c.req.method === "GET" && !c.req.path.startsWith("/api")) {
       if (!isSame(asked, token)) return refusal(c, "unauthorized", "this token is not the server's", "open the address that retinue printed");
       setCookie(c, cookie, token, { httpOnly: true, sameSite: "Strict", path: "/" });
-      return c.redirect(c.req.path, 303);
+      // A path that begins with two slashes would be read as another host.
+      return c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);
     }
     const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
     const given = bearer ?? getCookie(c, cookie);

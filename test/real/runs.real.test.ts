@@ -94,7 +94,7 @@ describe(`Claude Code ${NEWEST}`, () => {
     await until(async () => (await server.get(`/api/agents/${encodeURIComponent(`claude://${truth.root}`)}`)).status === 200);
     const recorded = join(data, "recordings/claude");
     expect(readdirSync(recorded).sort()).toEqual(["hooks", "otlp", "roots", "run"]);
-    expect(readFileSync(join(recorded, "roots"), "utf8")).toBe(`${realpathSync(sandbox.home)}/.claude\n`);
+    expect(readFileSync(join(recorded, "roots"), "utf8")).toBe(`${JSON.stringify(join(realpathSync(sandbox.home), ".claude"))}\n`);
 
     expect(differences(truth, await tree(truth.root, sandbox.home, { RETINUE_HOME: data }))).toEqual([]);
     expect(differences(truth, await tree(truth.root, sandbox.home))).toEqual([]);
