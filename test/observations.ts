@@ -16,6 +16,8 @@ interface Where {
   readonly by: AgentKey;
   readonly at?: number;
   readonly keys?: readonly string[];
+  /** Not from the product's own records. */
+  readonly witness?: true;
 }
 
 /** Numbers what it is told, as a reader of one file would. */
@@ -23,7 +25,7 @@ export function notebook() {
   const observations: Observation[] = [];
   return {
     observations,
-    see({ by, at, keys = [] }: Where, fact: Fact): Observation {
+    see({ by, at, keys = [], witness }: Where, fact: Fact): Observation {
       const order = observations.length + 1;
       const seen: Observation = {
         ...fact,
@@ -32,6 +34,7 @@ export function notebook() {
         speaker: by,
         keys: keys.map(row),
         order,
+        ...(witness === undefined ? {} : { witness }),
       };
       observations.push(seen);
       return seen;

@@ -19,6 +19,8 @@ export interface ModelCall {
   readonly outputOnly?: true;
   readonly fast?: true;
   readonly fromTotals?: true;
+  /** Observed by a proxy or by telemetry, and in no record of the product. */
+  readonly unrecorded?: true;
   readonly tokens: Tokens;
   /** False where the product never wrote the final number of output tokens. */
   readonly counted: boolean;
@@ -242,6 +244,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
     const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
     const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
     const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
+    const unrecorded = list.every((r) => r.witness) ? { unrecorded: true as const } : {};
     const of = {
       model,
       ...(vendor === undefined ? {} : { vendor }),
@@ -250,6 +253,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
       ...partial,
       ...fast,
       ...derived,
+      ...unrecorded,
     };
     const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
     const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;

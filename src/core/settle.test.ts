@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { agent, notebook, parentNamed, record } from "../../test/observations.ts";
 import {
   AGREES,
+  answered,
   type Book,
   brief,
   compaction,
@@ -211,6 +212,12 @@ describe("running totals over all models", () => {
     const book = thread(running(15, 200));
     say(book, 3_000, "R3", 7);
     expect(brief(verify(book))).toEqual(explained("since-last-total -7/-100"));
+  });
+
+  it("lack what only a proxy observed: the process was killed before it was recorded", () => {
+    const book = thread(running(15, 200));
+    book.see({ by: main, at: 1_500, keys: ["lost"], witness: true }, answered("lost", 9));
+    expect(brief(verify(book))).toEqual(explained("not-in-records -9/-100"));
   });
 
   /** A fork that answers for 3 and for 4. */

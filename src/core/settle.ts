@@ -43,7 +43,9 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
   for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
     const totals = (gathered.get(thread)?.totals ?? []).filter(isNeeded);
     if (totals.length === 0) continue;
-    const inTotals = members.flatMap((agent) => agent.calls.filter((call) => !call.outsideTotals)).sort(byTime);
+    const isRunning = totals.some((total) => total.running !== undefined);
+    const isInTotals = (call: ModelCall) => !call.outsideTotals && !(isRunning && call.unrecorded);
+    const inTotals = members.flatMap((agent) => agent.calls.filter(isInTotals)).sort(byTime);
     const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
     let placed = 0;
     const settlements = totals.map((total, i) => {

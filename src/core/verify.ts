@@ -47,6 +47,7 @@ export type ReasonCode =
   | "unrecorded"
   | "not-itemized"
   | "from-totals"
+  | "not-in-records"
   | "prices";
 
 /** A difference nothing explains. */
@@ -126,6 +127,11 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
       (n) => `${n} on the product's own behalf, which it leaves out`,
     ),
     ...settlements.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
+    ...without(
+      "not-in-records",
+      settlements.some(({ total }) => total.running !== undefined) ? calls.filter((call) => call.unrecorded) : [],
+      (n) => `${n} observed by a proxy or by telemetry, which the product neither recorded nor counted`,
+    ),
     ...fromTotals(calls),
     ...without("since-last-total", since, (n) =>
       thread.verdict.status === "running" ? `${n} since its last total; it still runs` : `${n} after its last total: the process ended without stating another`,

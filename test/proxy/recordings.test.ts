@@ -6,6 +6,7 @@ import { readEvents } from "../../src/app/events.ts";
 import { type Machine, readMachine } from "../../src/app/machine.ts";
 import { listPrice } from "../../src/app/prices.ts";
 import { treeOf } from "../../src/core/record.ts";
+import { verifyAll } from "../../src/core/verify.ts";
 import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../fixtures.ts";
 import { differences, type TreeNode } from "../judge.ts";
 import { startProxied } from "./proxied.ts";
@@ -130,4 +131,9 @@ it("what the traffic and the transcripts both tell is told once", async () => {
   const joined = await machineAfter(wire, {}, home);
   expect(await told(joined)).toEqual(alone);
   expect(await told(await machineAfter(wire))).toEqual(alone);
+});
+
+it.each(casesOf("codex"))("a proxy beside the rollouts leaves them in agreement with their totals: %s", async (name) => {
+  const { forest } = await machineAfter(wireOf("codex", name), {}, recordedHome("codex", name).home);
+  expect(verifyAll(forest, listPrice).flatMap(({ uri, differences: off }) => off.map((one) => ({ uri, ...one })))).toEqual([]);
 });
