@@ -324,10 +324,11 @@ describe("the log", () => {
     const group = tab.page.locator(".group-line");
     await group.first().waitFor();
     expect(await group.first().textContent()).toMatch(/Leaf B1.*\d+ entries.*tool call/);
-    expect(await tab.page.locator(".log-line:not(.group-line)").count()).toBe(0);
+    expect(await tab.page.locator(".log-line:not(.group-line) .kind").allTextContents()).toEqual(["Asked"]);
+    await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("Enter");
-    await tab.page.locator(".log-line:not(.group-line)").nth(2).waitFor();
+    await tab.page.locator(".log-line:not(.group-line)").nth(3).waitFor();
     await tab.page.locator(".log-line:not(.group-line)", { hasText: "Bash" }).first().click();
     await tab.page.locator(".entry .step").waitFor();
     await tab.page.keyboard.press("k");

@@ -4,7 +4,7 @@ import type { ApiError } from "../data/api.ts";
 import { article, type Card, mayMove, STAGE_WORDS } from "../data/board.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, displayName, plural } from "../data/format.ts";
-import { isBad, logRows } from "../data/log.ts";
+import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
@@ -23,15 +23,18 @@ import { tipped } from "../view/tip.tsx";
 import { ProgressLine, queueAgain } from "./board.tsx";
 
 /** One card, kept up to date. */
-function useCard(id: Accessor<string>) {
+function useCard(address: Accessor<string>) {
+  /** Another filter in the address is no other card. */
+  const id = createMemo(address);
   const [card, setCard] = createSignal<Card | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
   const load = async () => {
+    const wanted = id();
     try {
       // The list says where the stream goes on from.
       const { body, live } = await api.cards();
-      const found = body.items.find((one) => one.id === id()) ?? null;
-      if (found === null) await api.card(id());
+      const found = body.items.find((one) => one.id === wanted) ?? null;
+      if (found === null) await api.card(wanted);
       setCard(found);
       setError(null);
       heardUntil(live);
@@ -93,16 +96,14 @@ export default function CardPage(props: { id: string }) {
       (uri) => byUri().has(uri) && !hidden().has(idOf(uri)),
       (uri) => byUri().get(uri)?.parent === null,
       (id) => opened().has(id),
+      (uri) => spawnCallOf(byUri().get(uri)),
     ),
   );
-  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedId()));
+  const selected = createMemo(() => indexOfRow(rows(), selectedId()));
   const follow = () => route().params.follow === "1";
-  const toggle = (id: string) =>
-    setOpened((before) => {
-      const after = new Set(before);
-      if (!after.delete(id)) after.add(id);
-      return after;
-    });
+  const toggle = (row: LogRow | undefined) => {
+    if (row !== undefined) setOpened((before) => toggled(before, row));
+  };
   const nextError = (step: 1 | -1) => () => {
     const all = rows();
     for (let n = 1; n <= all.length; n += 1) {
@@ -115,7 +116,7 @@ export default function CardPage(props: { id: string }) {
       count: () => rows().length,
       selected,
       select: (index) => setSelectedId(rows()[index]?.id ?? null),
-      open: (index) => toggle(rows()[index]?.id ?? ""),
+      open: (index) => toggle(rows()[index]),
     }),
     f: () => setParams({ follow: follow() ? null : "1" }),
     e: nextError(1),
@@ -163,7 +164,7 @@ export default function CardPage(props: { id: string }) {
             agentOf={(uri) => byUri().get(uri)}
             idOf={idOf}
             hueOf={(uri) => hues().get(uri) ?? 0}
-            isOpen={(id) => opened().has(id)}
+            isOpen={(row) => isRowOpen(row, opened())}
             onToggle={toggle}
           />
         </Show>

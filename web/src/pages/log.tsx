@@ -1,6 +1,6 @@
 import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js";
 import { displayName, plural } from "../data/format.ts";
-import { isBad, logRows } from "../data/log.ts";
+import { indexOfRow, isBad, isRowOpen, type LogRow, logRows, spawnCallOf, toggled } from "../data/log.ts";
 import { formatRoute, threadOf } from "../data/route.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
@@ -39,19 +39,18 @@ export default function Log(props: { uri: string }) {
       isShown,
       (uri) => uri === thread.root(),
       (id) => opened().has(id),
+      (uri) => spawnCallOf(thread.set.get(uri)),
     );
   });
-  const selected = createMemo(() => rows().findIndex((row) => row.id === selectedId()));
-  const toggle = (id: string) =>
-    setOpened((before) => {
-      const after = new Set(before);
-      if (!after.delete(id)) after.add(id);
-      return after;
-    });
+  const selected = createMemo(() => indexOfRow(rows(), selectedId()));
+  const isOpen = (row: LogRow) => isRowOpen(row, opened());
+  const toggle = (row: LogRow | undefined) => {
+    if (row !== undefined) setOpened((before) => toggled(before, row));
+  };
   const select = (index: number) => {
     const row = rows()[index];
     setSelectedId(row?.id ?? null);
-    if (row?.is === "entry") setParams({ event: row.id });
+    if (row !== undefined && row.is !== "group") setParams({ event: row.id });
   };
   const nextError = (direction: 1 | -1) => {
     const all = rows();
@@ -62,14 +61,14 @@ export default function Log(props: { uri: string }) {
     }
   };
   useKeys({
-    ...listKeys({ count: () => rows().length, selected, select, open: (index) => toggle(rows()[index]?.id ?? "") }),
+    ...listKeys({ count: () => rows().length, selected, select, open: (index) => toggle(rows()[index]) }),
     ArrowRight: () => {
       const row = rows()[selected()];
-      if (row !== undefined && !opened().has(row.id)) toggle(row.id);
+      if (row !== undefined && !isOpen(row)) toggle(row);
     },
     ArrowLeft: () => {
       const row = rows()[selected()];
-      if (row !== undefined && opened().has(row.id)) toggle(row.id);
+      if (row !== undefined && isOpen(row)) toggle(row);
     },
     f: () => setParams({ follow: follow() ? null : "1" }),
     e: () => nextError(1),
@@ -82,11 +81,9 @@ export default function Log(props: { uri: string }) {
       () => events.complete(),
       () => {
         const id = route().params.event;
-        if (id === undefined || rows().some((row) => row.id === id)) return;
-        const all = events.items();
-        const at = all.findIndex((event) => event.id === id);
-        const first = all.slice(0, at + 1).findLastIndex((_event, index, list) => index === 0 || list[index - 1]?.uri !== all[at]?.uri);
-        if (at >= 0 && first >= 0) toggle(`group ${all[first]?.id}`);
+        if (id === undefined) return;
+        const group = rows().find((row) => row.is === "group" && row.entries.some((event) => event.id === id));
+        if (group !== undefined && !isOpen(group)) toggle(group);
       },
     ),
   );
@@ -105,7 +102,7 @@ export default function Log(props: { uri: string }) {
           agentOf={(uri) => thread.agent(uri)}
           idOf={idOf}
           hueOf={(uri) => hues().get(uri) ?? 0}
-          isOpen={(id) => opened().has(id)}
+          isOpen={isOpen}
           onToggle={toggle}
         />
       </Show>

@@ -1,4 +1,4 @@
-import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
+import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
 import { EventList, type KeptEvent } from "../data/events.ts";
 import type { AgentEvent } from "../data/types.ts";
@@ -16,7 +16,9 @@ const PAGE = 500;
 const FIRST_PAGE = 100;
 
 /** What happened to one agent, or to all of a thread, page by page, and then whatever happens next. */
-export function useEvents(uri: Accessor<string | null>, options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean }): Events {
+export function useEvents(address: Accessor<string | null>, options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean }): Events {
+  /** Another selection in the address is no other agent: nothing is loaded again for it. */
+  const uri = createMemo(address);
   let list = new EventList();
   let loading = new AbortController();
   const [items, setItems] = createSignal<readonly KeptEvent[]>([]);

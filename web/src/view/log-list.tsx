@@ -1,11 +1,11 @@
-import { createEffect, Show } from "solid-js";
+import { createEffect, Match, Show, Switch } from "solid-js";
 import { clock, displayName, duration, plural } from "../data/format.ts";
 import { kindInWords } from "../data/kinds.ts";
-import { isBad, type LogGroup, type LogRow } from "../data/log.ts";
+import { isBad, type LogEntry, type LogGroup, type LogRow, type LogSpawn, uriOfRow } from "../data/log.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { List } from "./list.tsx";
-import { StepView, summary } from "./step.tsx";
+import { SpawnDetails, StepView, summary } from "./step.tsx";
 
 const MAX_INDENT = 8;
 
@@ -17,8 +17,8 @@ interface LogListProps {
   readonly agentOf: (uri: string) => AgentRecord | undefined;
   readonly idOf: (uri: string) => string;
   readonly hueOf: (uri: string) => number;
-  readonly isOpen: (id: string) => boolean;
-  readonly onToggle: (id: string) => void;
+  readonly isOpen: (row: LogRow) => boolean;
+  readonly onToggle: (row: LogRow) => void;
 }
 
 /** What happened, line by line; of one thread, or of several. */
@@ -33,17 +33,19 @@ export function LogList(props: LogListProps) {
       selected={props.selected}
       follow={props.follow}
       row={(row, index) => (
-        <Show when={props.agentOf(uriOf(row()))}>
+        <Show when={props.agentOf(uriOfRow(row()))}>
           {(agent) => (
-            <LogEntry
+            <LogLine
               name={props.idOf(agent().uri)}
               hue={props.hueOf(agent().uri)}
               row={row()}
               agent={agent()}
               index={index()}
               selected={index() === props.selected}
-              open={props.isOpen(row().id)}
-              onToggle={() => props.onToggle(row().id)}
+              open={props.isOpen(row())}
+              onToggle={() => props.onToggle(row())}
+              agentOf={props.agentOf}
+              hueOf={props.hueOf}
             />
           )}
         </Show>
@@ -52,9 +54,7 @@ export function LogList(props: LogListProps) {
   );
 }
 
-const uriOf = (row: LogRow) => (row.is === "group" ? row.uri : row.event.uri);
 interface LineProps {
-  readonly row: LogRow;
   readonly agent: AgentRecord;
   readonly index: number;
   readonly selected: boolean;
@@ -63,7 +63,7 @@ interface LineProps {
 }
 
 /** A line of the log in the colour of its agent, as far to the right as it stands below its thread. */
-function LogEntry(props: LineProps & { name: string; hue: number }) {
+function LogLine(props: LineProps & Pick<LogListProps, "agentOf" | "hueOf"> & { row: LogRow; name: string; hue: number }) {
   return (
     <div
       class="entry"
@@ -76,53 +76,98 @@ function LogEntry(props: LineProps & { name: string; hue: number }) {
         })
       }
     >
-      <LogLine {...props} />
+      <Switch>
+        <Match when={props.row.is === "entry" && props.row}>{(row) => <Entry {...props} row={row()} />}</Match>
+        <Match when={props.row.is === "spawn" && props.row}>
+          {(row) => <SpawnLine {...props} row={row()} child={props.agentOf(row().spawn.child)} childHue={props.hueOf(row().spawn.child)} />}
+        </Match>
+        <Match when={props.row.is === "group" && props.row}>{(row) => <Group {...props} group={row()} />}</Match>
+      </Switch>
     </div>
   );
 }
 
-function LogLine(props: LineProps) {
+function Entry(props: LineProps & { row: LogEntry }) {
   return (
-    <Show when={props.row.is === "entry" && props.row} fallback={<Group {...props} group={props.row as LogGroup} />}>
-      {(row) => (
-        <Show
-          when={!props.open}
-          fallback={
-            <StepView
-              step={{ id: row().id, event: row().event, result: null, spawned: [], failed: isBad(row()) }}
-              open
-              selected={props.selected}
-              index={props.index}
-              onToggle={props.onToggle}
-            />
-          }
-        >
-          <button
-            type="button"
-            class="log-line"
-            classList={{ selected: props.selected, bad: isBad(row()) }}
-            id={`row-${props.index}`}
-            tabindex="-1"
-            onClick={() => props.onToggle()}
-          >
-            <time>{clock(row().event.at)}</time>
-            <Show when={!row().inGroup}>
-              <span class="who">{oneLine(displayName(props.agent), 40)}</span>
-            </Show>
-            <span class="kind">{row().event.tool?.name ?? kindInWords(row().event.kind)}</span>
-            <span class="gist" dir="auto">
-              {row().event.kind === "toolResult" ? "← " : ""}
-              {oneLine(summary(row().event), 240)}
-            </span>
-          </button>
+    <Show
+      when={!props.open}
+      fallback={
+        <StepView
+          step={{ id: props.row.id, event: props.row.event, result: null, spawned: props.row.refused, failed: isBad(props.row) }}
+          open
+          selected={props.selected}
+          index={props.index}
+          onToggle={props.onToggle}
+        />
+      }
+    >
+      <button
+        type="button"
+        class="log-line"
+        classList={{ selected: props.selected, bad: isBad(props.row) }}
+        id={`row-${props.index}`}
+        tabindex="-1"
+        aria-expanded="false"
+        onClick={() => props.onToggle()}
+      >
+        <time>{clock(props.row.event.at)}</time>
+        <Show when={!props.row.inGroup}>
+          <span class="who">{oneLine(displayName(props.agent), 40)}</span>
         </Show>
-      )}
+        <span class="kind">{props.row.event.tool?.name ?? kindInWords(props.row.event.kind)}</span>
+        <span class="gist" dir="auto">
+          {props.row.event.kind === "toolResult" ? "← " : ""}
+          {oneLine(summary(props.row.event), 240)}
+        </span>
+      </button>
     </Show>
   );
 }
 
+/** A spawn on one line: who was spawned and what for. Opened, it shows the prompt and the call. */
+function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | undefined; childHue: number }) {
+  const spawned = () => props.row.spawn.event;
+  const name = () => oneLine(nameOf(), 40);
+  const asked = () => oneLine(summary(spawned()), 240);
+  const nameOf = () => (props.child === undefined ? (spawned().text ?? spawned().spawn?.type ?? "agent") : displayName(props.child));
+  return (
+    <>
+      <button
+        type="button"
+        class="log-line spawn-line"
+        classList={{ selected: props.selected, bad: isBad(props.row) }}
+        id={`row-${props.index}`}
+        data-spawn={props.row.spawn.child}
+        tabindex="-1"
+        aria-expanded={props.open}
+        onClick={() => props.onToggle()}
+      >
+        <time>{clock(props.row.at)}</time>
+        <span class="fold">{props.open ? "▾" : "▸"}</span>
+        <span class="who">{oneLine(displayName(props.agent), 40)}</span>
+        <span class="kind">{kindInWords("spawn")}</span>
+        <span class="spawned-name" ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.childHue)))}>
+          {name()}
+        </span>
+        <Show when={spawned().spawn?.background}>
+          <span class="badge">bg</span>
+        </Show>
+        {/* An agent without a name of its own is called by its prompt. */}
+        <Show when={asked() !== name()}>
+          <span class="gist" dir="auto">
+            {asked()}
+          </span>
+        </Show>
+      </button>
+      <Show when={props.open}>
+        <SpawnDetails spawn={props.row.spawn} />
+      </Show>
+    </>
+  );
+}
+
 /** What a sub-agent did in a row, on one line. */
-function Group(props: { group: LogGroup; agent: AgentRecord; index: number; selected: boolean; onToggle: () => void }) {
+function Group(props: LineProps & { group: LogGroup }) {
   const lasted = () => (props.group.from === null || props.group.to === null ? null : Date.parse(props.group.to) - Date.parse(props.group.from));
   return (
     <button
@@ -138,7 +183,7 @@ function Group(props: { group: LogGroup; agent: AgentRecord; index: number; sele
       <span class="fold">{props.group.open ? "▾" : "▸"}</span>
       <span class="who">{oneLine(displayName(props.agent), 40)}</span>
       <span class="muted">
-        {plural(props.group.entries, "entry", "entries")}
+        {plural(props.group.entries.length, "entry", "entries")}
         {props.group.tools > 0 ? `, ${plural(props.group.tools, "tool call")}` : ""}, {duration(lasted())}
       </span>
       <Show when={props.group.errors > 0}>

@@ -5,6 +5,7 @@ import type { KeptEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
 import { kindInWords } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
+import { inputWithoutPrompt, promptsOf, type Spawn } from "../data/spawns.ts";
 import { oneLine } from "../data/text.ts";
 import type { Step } from "../data/timeline.ts";
 import { shownText, totalTokens } from "../data/types.ts";
@@ -74,9 +75,7 @@ export function StepView(props: StepProps) {
           )}
         </Show>
         <time title={dateAndTime(event().at)}>{clock(event().at)}</time>
-        <a class="raw" href={eventPath(event().uri, event().id)} target="_blank" rel="noopener" tabindex="-1" title={placeInWords(event())}>
-          raw
-        </a>
+        <RawLink event={event()} />
       </header>
       <Spawned step={props.step} />
       <Show when={!isFolding() || props.open}>
@@ -88,6 +87,14 @@ export function StepView(props: StepProps) {
 
 const placeInWords = ({ ref }: KeptEvent) =>
   ref === null ? "Follows from the records" : "row" in ref ? `${ref.path}, row ${ref.row}` : `${ref.path}, line ${ref.line}`;
+
+function RawLink(props: { event: KeptEvent }) {
+  return (
+    <a class="raw" href={eventPath(props.event.uri, props.event.id)} target="_blank" rel="noopener" tabindex="-1" title={placeInWords(props.event)}>
+      raw
+    </a>
+  );
+}
 
 function Outcome(props: { step: Step }) {
   return (
@@ -106,21 +113,63 @@ function Outcome(props: { step: Step }) {
 /** The agents it brought to life stand in sight, folded or not. */
 function Spawned(props: { step: Step }) {
   const spawns = () => (props.step.event.kind === "spawn" ? [props.step.event] : props.step.spawned);
+  return <For each={spawns()}>{(event) => <SpawnedLink event={event} />}</For>;
+}
+
+function SpawnedLink(props: { event: KeptEvent; uri?: string }) {
   return (
-    <For each={spawns()}>
-      {(event) => (
-        <Show when={event.spawn}>
-          {(spawn) => (
-            <a class="spawned" href={formatRoute({ page: "agent", uri: spawn().uri })}>
-              ↳ {spawn().type ?? "agent"} <code>{spawn().agentId ?? spawn().sessionId}</code>
-              <Show when={spawn().background}>
-                <span class="badge">bg</span>
-              </Show>
-            </a>
-          )}
-        </Show>
+    <Show when={props.event.spawn}>
+      {(spawn) => (
+        <a class="spawned" href={formatRoute({ page: "agent", uri: props.uri ?? spawn().uri })}>
+          ↳ {spawn().type ?? "agent"} <code>{spawn().agentId ?? spawn().sessionId}</code>
+          <Show when={spawn().background}>
+            <span class="badge">bg</span>
+          </Show>
+        </a>
       )}
-    </For>
+    </Show>
+  );
+}
+
+/** All that is known of a spawn: the child, what it was asked, and the call. */
+export function SpawnDetails(props: { spawn: Spawn }) {
+  const callId = () => props.spawn.event.spawn?.toolCallId ?? null;
+  const prompts = createMemo(() => promptsOf(props.spawn));
+  return (
+    <div class="step-body spawn-details">
+      <SpawnedLink event={props.spawn.event} uri={props.spawn.child} />
+      <Show when={prompts().sent}>
+        {(sent) => (
+          <>
+            <h4>Prompt</h4>
+            <Text text={sent()} markdown />
+          </>
+        )}
+      </Show>
+      <Show when={prompts().received}>
+        {(received) => (
+          <>
+            <h4>
+              {prompts().sent === null ? "Prompt" : "Prompt as received"} <RawLink event={received()} />
+            </h4>
+            <Said event={received()} markdown />
+          </>
+        )}
+      </Show>
+      <Show when={props.spawn.call}>{(call) => <Input event={call()} shownOf={(input) => inputWithoutPrompt(input, props.spawn)} />}</Show>
+      <Show when={callId()}>
+        {(id) => (
+          <>
+            <h4>
+              Call <Show when={props.spawn.call}>{(call) => <RawLink event={call()} />}</Show>
+            </h4>
+            <p class="call-id">
+              {props.spawn.call?.tool?.name} <code>{id()}</code>
+            </p>
+          </>
+        )}
+      </Show>
+    </div>
   );
 }
 
@@ -177,10 +226,13 @@ function Said(props: { event: KeptEvent; markdown: boolean }) {
   );
 }
 
-function Input(props: { event: KeptEvent }) {
+function Input(props: { event: KeptEvent; shownOf?: (input: unknown) => unknown }) {
   const [whole, setWhole] = createSignal<unknown>(undefined);
   const isCut = () => whole() === undefined && (props.event.inputHead !== null || (props.event.cut ?? null) !== null);
-  const input = () => whole() ?? props.event.tool?.input;
+  const input = () => {
+    const all = whole() ?? props.event.tool?.input;
+    return props.shownOf === undefined ? all : props.shownOf(all);
+  };
   const change = createMemo(() => changeOf(input()));
   const asText = () => (whole() === undefined ? props.event.inputHead : null) ?? inputText(input());
   const load = async () => setWhole((await api.event(props.event.uri, props.event.id)).tool?.input);
