@@ -14,7 +14,7 @@ export interface AgentRecord extends TreeNode {
 }
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 type Env = Record<string, string>;

@@ -1,5 +1,5 @@
 /** The real Claude Code at work while everything it does is traced: what the model served is what arrives, once, and nothing stays open. */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -90,8 +90,13 @@ const NESTED = scenarios.find(({ name }) => name.startsWith("nested")) as Scenar
 const BACKGROUND = scenarios.find(({ name }) => name.startsWith("background")) as Scenario;
 
 describe("many sessions on a busy machine", () => {
-  const load = Array.from({ length: 2 }, () => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
-  afterAll(() => load.map((child) => child.kill("SIGKILL")));
+  const load: ChildProcess[] = [];
+  beforeAll(() => {
+    for (let i = 0; i < 2; i += 1) load.push(spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
+  });
+  afterAll(() => {
+    for (const child of load) child.kill("SIGKILL");
+  });
   const batches = Array.from({ length: Math.ceil(SESSIONS / AT_ONCE) }, (_, i) => i + 1);
   const size = (batch: number) => Math.min(AT_ONCE, SESSIONS - (batch - 1) * AT_ONCE);
 
