@@ -136,11 +136,11 @@ describe("a transcript wherever it lies", () => {
   const WHOLE = { threads: [`claude:${SESSION}`], below: 3, files: 2, problems: [] };
 
   it.each([
-    ["in a folder of no product", (home: string) => [`${home}/work/${SESSION}.jsonl`, `${home}/work/${SESSION}`]],
-    ["under another name", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work/${SESSION}`]],
-    ["with agents in a folder of the file's name", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work/transcript`]],
-    ["with agents right beside it", (home: string) => [`${home}/work/transcript.jsonl`, `${home}/work`]],
-    ["with another ending", (home: string) => [`${home}/work/log.txt`, `${home}/work/log`]],
+    ["in a folder of no product", (home: string) => [`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`]],
+    ["under another name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/${SESSION}`]],
+    ["with agents in a folder of the file's name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/transcript`]],
+    ["with agents right beside it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
+    ["with another ending", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
     ["among somebody's projects", (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`]],
     ["in a folder of an odd name", (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`]],
     ["deeper below the usual folder", (home: string) => [`${home}/.claude/projects/-x/y/z/${SESSION}.jsonl`, `${home}/.claude/projects/-x/y/z/${SESSION}`]],
@@ -169,12 +169,12 @@ describe("a transcript wherever it lies", () => {
   it("leaves what else lies in that folder alone", async () => {
     const home = newHome();
     const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
-    placed(`${home}/work/${SESSION}.jsonl`, `${home}/work/${SESSION}`);
-    cpSync(join(FIXTURES, "claude/a-single/home/.claude/projects"), `${home}/work/projects`, { recursive: true });
+    placed(`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`);
+    cpSync(join(FIXTURES, "claude/a-single/home/.claude/projects"), `${home}/notes/projects`, { recursive: true });
     for (const name of readdirSync(join(FIXTURES, "claude/a-single/home/.claude/projects")))
-      cpSync(join(home, "work/projects", name), join(home, "work"), { recursive: true });
-    symlinkSync("/nowhere", `${home}/work/link`);
-    await hook(env, () => told(`${home}/work/${SESSION}.jsonl`));
+      cpSync(join(home, "notes/projects", name), join(home, "notes"), { recursive: true });
+    symlinkSync("/nowhere", `${home}/notes/link`);
+    await hook(env, () => told(`${home}/notes/${SESSION}.jsonl`));
     expect(await seen(env)).toEqual(WHOLE);
   });
 
