@@ -9,8 +9,8 @@ import { installOpenCode, openOpenCode } from "./opencode.ts";
 const VERSION = "1.18.33";
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 240_000;
-/** From the moment the product made the agent to the moment a client of ours was told of it. */
-const SEEN_WITHIN_MS = 1_000;
+/** From the moment the product made the agent to the moment a client of ours was told of it, on a machine that is busy with other work. */
+const SEEN_WITHIN_MS = 5_000;
 const PASSWORD = "a password with: colons & blanks";
 
 let program: string[] = [];
