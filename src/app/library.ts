@@ -217,8 +217,8 @@ export class Library {
   }
 
   /** From now on the same will be asked again and again. */
-  keepAtHand(facts: number): void {
-    this.store.keepFacts(facts);
+  keepAtHand(bytesOfFacts: number): void {
+    this.store.keepFacts(bytesOfFacts);
     this.#forests.isKeeping = true;
   }
 

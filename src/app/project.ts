@@ -31,7 +31,7 @@ export function component(store: Store, threads: readonly AgentKey[], manual: re
 /** Links what the store knows of these threads and of all that belong to them. */
 export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
   const facts = store.facts(component(store, threads, context.manual), context.under);
-  const forest = link(facts.observations, context);
+  const forest = link(facts.observations, context, facts.folds);
   context.onForest?.(facts.versions, forest);
   return { forest, facts };
 }

@@ -1,6 +1,8 @@
 import type { StatusVerdict } from "./agent.ts";
 import type { SpawnCall } from "./call-book.ts";
 import { displayName } from "./display-name.ts";
+import { type Fold, NAME } from "./fold.ts";
+import { folderOf, partFacts } from "./folded.ts";
 import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
 import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
@@ -95,9 +97,11 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 /**
  * Builds the forest from whatever was observed: in any order, with repeats, piecewise or at once, the result is the same.
  * Every agent that any observation mentions is in it, under its parent or as a root.
+ * Bulk facts may come folded: that gives the same forest, and most of them are never looked at.
  */
-export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
-  const sorted = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+export function link(observations: Iterable<Observation>, options: LinkOptions, folds: readonly Fold[] = []): Forest {
+  const { facts: seen, folded } = partFacts([...observations], folds, options.manual ?? []);
+  const sorted = [...new Map(seen.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const { left, owners } = withoutRecordedTraffic(sorted);
   const all = byOneName(left);
   const ownership = decideOwnership(all);
@@ -105,14 +109,14 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const renamed = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
   const ownerOf = (record: RecordKey) => {
-    const owner = ownership.ownerOf(record) ?? owners.get(record);
+    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
     return owner === undefined ? undefined : nameOf(owner);
   };
   const facts = withoutEchoes(renameAll(originals, renamed));
-  const gathered = gatherAgents(facts, ownerOf);
+  const gathered = gatherAgents(facts, ownerOf, [], folded);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
-  const parentage = decideParents(facts, named, options.manual ?? []);
+  const parentage = decideParents(facts, named, options.manual ?? [], folded);
 
   /** The thread on whose behalf something is done; nobody's where a thread of its own has no parent. */
   const hostOf = (key: AgentKey) => (threadOf(key) === key ? (parentage.parents.get(key) ?? null) : threadOf(key));
