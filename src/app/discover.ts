@@ -7,6 +7,7 @@ import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
+import { mountOf } from "../transports/system/linux-mounts.ts";
 import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
 import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "./home.ts";
 
@@ -192,8 +193,12 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   });
 }
 
-/** A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object. */
+/**
+ * A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object.
+ * Below WSL, files on a drive of Windows name processes of Windows, which are not seen from there.
+ */
 export function asSource({ path, stamp, imported, object }: Found): SourceFile {
   const file = object === undefined ? { path, bytes: stamp.size, bornMs: stamp.bornMs } : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };
-  return imported ? { ...file, bornMs: null, isForeign: true } : file;
+  if (imported) return { ...file, bornMs: null, isForeign: true };
+  return mountOf(path).isWindows ? { ...file, isForeign: true } : file;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exists } from "../transports/system/system.ts";
 import { type Env, retinueHome } from "./home.ts";
 
 /** The server of this machine, as others find it. */
@@ -13,6 +14,9 @@ export interface Instance {
   /** Which of the services it sends to that the environment can switch on. */
   readonly traces: readonly string[];
 }
+
+/** Whether its process, or another one with its number by now, runs. */
+export const mayRun = ({ pid }: Instance) => exists(pid);
 
 export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
 
