@@ -1,6 +1,6 @@
 import type { Fold } from "./fold.ts";
 import { placeOf, type RecordKey } from "./ids.ts";
-import type { CallUnrecorded, Observation, TotalStated } from "./observation.ts";
+import type { CallUnrecorded, Observation, ObservationOf, TotalStated } from "./observation.ts";
 
 /** Stands for the model where a product states one sum for all of them. */
 export const ALL_MODELS = "all models";
@@ -20,7 +20,7 @@ export interface UnrecordedCall extends Omit<CallUnrecorded, "type"> {
 }
 
 /** What it says depends on when the facts around it in its file were written. */
-export const isStated = (f: Observation) => f.type === "total-stated" || f.type === "call-unrecorded";
+export const isStated = (f: Observation): f is ObservationOf<"total-stated" | "call-unrecorded"> => f.type === "total-stated" || f.type === "call-unrecorded";
 
 /** The totals of one thread and the traces of calls without a record, out of what its own records say, those of `fold` among them. */
 export function readTotals(
