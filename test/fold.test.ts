@@ -17,7 +17,7 @@ import { answer, notebook, record, thread } from "./observations.ts";
 const OPTIONS: LinkOptions = { now: Date.parse("2027-01-01T00:00:00.000Z"), liveness: () => "unknown" };
 
 /** Everything a forest says, as plain data; the order of fields does not matter. */
-const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
+const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (_key, value: unknown) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
     return Symbol.iterator in value ? [...(value as Iterable<unknown>)] : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -9,15 +9,24 @@ export interface Basis {
   readonly under: readonly string[];
 }
 
-/** Forests are large. */
-const KEPT = 2;
+/** Those of some twenty busy threads; each is asked for several times before it changes again. */
+const KEPT = 32;
+/** As long as a forest is kept, the facts are that were not folded. */
+const KEPT_FACTS = 40_000;
 /** While something runs, its process may die and its silence may grow too long; that is looked after once a second. */
 const RUNNING_MS = 900;
 const SETTLED_MS = 60_000;
 
+interface Kept {
+  readonly name: string;
+  readonly threads: readonly AgentKey[];
+  readonly forest: Forest;
+  readonly until: number;
+}
+
 /** Forests that were worked out a moment ago: whoever follows along asks about the same facts again and again, and need not wait for them to be linked. */
 export class Forests {
-  #kept: { readonly name: string; readonly forest: Forest; readonly until: number }[] = [];
+  #kept: Kept[] = [];
   /** What is asked for once is worked out for this very moment. */
   isKeeping = false;
 
@@ -25,8 +34,15 @@ export class Forests {
     if (!this.isKeeping) return;
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
-    const one = { name, forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
-    this.#kept = [one, ...this.#kept.filter((other) => other.name !== name)].slice(0, KEPT);
+    const one: Kept = { name, threads: [...basis.versions.keys()], forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
+    let facts = 0;
+    const isRoom = ({ forest: { facts: more } }: Kept, i: number) => {
+      facts += more;
+      return i === 0 || (i < KEPT && facts <= KEPT_FACTS);
+    };
+    // Of what threads were worked out from before, nothing is asked any more.
+    const isOther = (other: Kept) => !other.threads.some((thread) => basis.versions.has(thread));
+    this.#kept = [one, ...this.#kept.filter(isOther)].filter(isRoom);
   }
 
   find(basis: Basis): Forest | null {

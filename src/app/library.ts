@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs";
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
+import { type Forest, link, STALE_AFTER_MS, together } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
@@ -11,6 +11,7 @@ import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
+import { holdYoungHeap } from "../stores/young-heap.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
 import { join } from "../transports/system/paths.ts";
@@ -20,7 +21,7 @@ import { Failure } from "./failure.ts";
 import { Forests } from "./forests.ts";
 import { type Env, followedRoots, recordingsRoot, retinueHome } from "./home.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
-import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 
 export interface LibraryOptions {
@@ -202,6 +203,7 @@ export class Library {
     const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
     const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
     const project = (later?: (thread: AgentKey) => boolean) => {
+      if (this.#forests.isKeeping) holdYoungHeap();
       for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
     };
     for (const [where] of this.#unreadable)
@@ -273,9 +275,11 @@ export class Library {
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
-    const together = component(this.store, threads.map(threadOf), context.manual);
-    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under });
-    return known ?? linkThreads(this.store, together, context).forest;
+    const { manual, under } = context;
+    const forests = components(this.store, threads.map(threadOf), manual).map(
+      (related) => this.#forests.find({ versions: this.store.versions(related), manual, under }) ?? linkThreads(this.store, related, context).forest,
+    );
+    return forests.length === 0 ? link([], context) : together(forests);
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */

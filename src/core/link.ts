@@ -77,7 +77,33 @@ export interface Forest {
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
   /** The key under which an agent is in `agents`, where a copy of its thread names it by another. */
   readonly nameOf: (agent: AgentKey) => AgentKey;
+  /** How many facts it took to work it out, without those that were folded. */
+  readonly facts: number;
 }
+
+/** Forests that have nothing to do with each other, as one. */
+export function together(forests: readonly Forest[]): Forest {
+  const [only] = forests;
+  if (forests.length === 1 && only !== undefined) return only;
+  const agents = new Map(forests.flatMap((forest) => [...forest.agents]));
+  const first = <T>(look: (forest: Forest) => T | undefined) =>
+    forests
+      .values()
+      .map(look)
+      .find((found) => found !== undefined);
+  return {
+    now: Math.max(0, ...forests.map(({ now }) => now)),
+    agents,
+    roots: forests.flatMap(({ roots }) => roots).sort(newestFirst((key) => agents.get(key)?.lastActivity)),
+    problems: forests.flatMap(({ problems }) => problems),
+    ownerOf: (record) => first((forest) => forest.ownerOf(record)),
+    nameOf: (agent) => first((forest) => (forest.nameOf(agent) === agent ? undefined : forest.nameOf(agent))) ?? agent,
+    facts: forests.reduce((sum, forest) => sum + forest.facts, 0),
+  };
+}
+
+const newestFirst = (lastActivity: (key: AgentKey) => number | null | undefined) => (a: AgentKey, b: AgentKey) =>
+  (lastActivity(b) ?? 0) - (lastActivity(a) ?? 0) || (a < b ? -1 : 1);
 
 /** For keys that come from the forest itself. */
 export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
@@ -195,9 +221,9 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
   awaitBackground(linked, order, (key) => processes(threadOf(key)));
   attributeProcessWaits(linked, processes);
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
-  const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
-  roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
-  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf };
+  roots.sort(newestFirst((key) => lastActivity.get(key)));
+  const problems = [...parentage.problems, ...missingThreads(order, infoOf)];
+  return { now: options.now, agents: linked, roots, problems, ownerOf, nameOf, facts: sorted.length };
 }
 
 /** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */

@@ -3,6 +3,7 @@ import { placeName } from "../../core/findings.ts";
 import { placeOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Facts } from "../../core/store.ts";
+import { holdYoungHeap } from "../young-heap.ts";
 import { Bounded } from "./bounded.ts";
 import { pack, unpack } from "./packing.ts";
 import type { Statements } from "./statements.ts";
@@ -90,7 +91,11 @@ export class Chunks {
     const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
     const all = () => this.#standing(this.#rows(file), path, new Gone(path, []));
     const { facts, chunks: read } = goesOn ? known : { facts: new FileFacts(path, all), chunks: [] };
-    for (const id of chunks.slice(read.length)) facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
+    const fresh = chunks.slice(read.length);
+    for (const id of fresh) {
+      facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
+      if (fresh.length > MANY_CHUNKS) holdYoungHeap();
+    }
     this.#folded.set(file, { facts, chunks });
     return facts;
   }

@@ -241,10 +241,8 @@ class SqliteStore implements Store {
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const roots = new Set<string>();
     const versions = new Map<AgentKey, number>();
-    const observations: Observation[] = [];
-    const folds: Fold[] = [];
-    const read = new Set<number>();
-    const wanted = new Set(threads);
+    const [observations, folds]: [Observation[], Fold[]] = [[], []];
+    const [read, wanted] = [new Set<number>(), new Set(threads)];
     // One moment for versions and facts: a reader must not mix two.
     this.#db.exec("BEGIN");
     try {
@@ -259,7 +257,7 @@ class SqliteStore implements Store {
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
           read.add(Number(id));
           const said = this.#chunks.of(Number(id), path as string);
-          for (const fold of said.folds) if (wanted.has(threadOf(fold.speaker))) folds.push(fold);
+          folds.push(...said.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
           for (const o of said.observations)
             if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
