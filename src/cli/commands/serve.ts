@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { Failure } from "../../app/failure.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 export interface ServeOptions {
@@ -26,7 +27,7 @@ export async function present(
 ): Promise<void> {
   const { terminal, json } = context;
   const { address, url, pid, instance, isOwn } = served;
-  terminal.out(json ? JSON.stringify({ address, url, pid, instance, isOwn }) : address);
+  terminal.out(json ? printJson({ address, url, pid, instance, isOwn }) : address);
   if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.talk);
   if (!isOwn) return terminal.talk(`It runs already, as process ${pid}.`);
   terminal.talk(terminal.colors.dim("Ctrl-C stops it."));

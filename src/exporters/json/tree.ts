@@ -1,5 +1,6 @@
 import type { AgentRecord } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
+import { printJson } from "../../core/json.ts";
 import type { RedactionLevel } from "../../core/redaction.ts";
 import type { Story, StoryCall } from "../../core/story.ts";
 import type { Tokens } from "../../core/usage.ts";
@@ -22,7 +23,7 @@ export interface ExportedAgent extends AgentRecord {
 
 export function jsonTree(story: Story, redaction: RedactionLevel | null): string {
   const tree: ExportedTree = { schema: "retinue/export@1", redaction, agent: agentOf(story) };
-  return `${JSON.stringify(tree, null, 2)}\n`;
+  return `${printJson(tree, 2)}\n`;
 }
 
 function agentOf({ record, steps, calls, undivided, children }: Story): ExportedAgent {

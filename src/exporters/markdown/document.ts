@@ -1,8 +1,10 @@
 import { displayName } from "../../core/display-name.ts";
 import { clock, count, duration, money } from "../../core/format.ts";
 import { jsonText } from "../../core/json.ts";
+import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/markdown.ts";
 import type { Step, Story } from "../../core/story.ts";
 import { totalTokens } from "../../core/usage.ts";
+import { visible } from "../../core/visible.ts";
 
 const DEEPEST_HEADING = 6;
 
@@ -38,8 +40,8 @@ function facts({ record }: Story): string[] {
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
   const usage = (of: typeof own) => `${of.calls} calls, ${count(totalTokens(of))} tokens, ${money(of.costUsd)}`;
   return [
-    ...line("URI", `\`${plain(record.uri)}\``),
-    ...line("Parent", record.parent === null ? null : `\`${plain(record.parent)}\``),
+    ...line("URI", codeMarkdown(record.uri)),
+    ...line("Parent", record.parent === null ? null : codeMarkdown(record.parent)),
     ...line("Status", `\`${record.status}\`${record.statusReason === "" ? "" : `: ${plain(record.statusReason)}`}`),
     ...line("Type", record.type === null ? null : plain(record.type)),
     ...line("Model", plain(record.model.join(", "))),
@@ -73,24 +75,17 @@ function entryOf({ event: { kind, text, summary, tool, at } }: Step): string[] {
 }
 
 /** On one line, and with nothing that means something. */
-const plain = (text: string) => text.replace(/\s+/g, " ").replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
+const plain = (text: string) =>
+  visible(text)
+    .replace(/\s+/g, " ")
+    .replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
 
-/** Lists and emphasis in an answer stay; markup, pictures and headings do not work. */
+/** Lists and emphasis in an answer stay; headings do not work. */
 function quote(text: string | null): string[] {
   if (text === null) return ["_(left out)_"];
-  return text.split(/\r\n|[\n\r\u2028\u2029]/).map(
-    (line) =>
-      `> ${line
-        .replaceAll("<", "&lt;")
-        .replaceAll("![", "!\\[")
-        .replace(/^(\s*)#/, "$1\\#")}`,
-  );
+  return proseMarkdown(text)
+    .split("\n")
+    .map((line) => `> ${line.replace(/^(\s*)#/, "$1\\#")}`);
 }
 
-/** A fence is longer than any in what it holds. */
-function fence(text: string | null, language: string): string[] {
-  if (text === null) return [];
-  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 2);
-  const mark = "`".repeat(longest + 1);
-  return [`${mark}${language}`, text, mark, ""];
-}
+const fence = (text: string | null, language: string): string[] => (text === null ? [] : [fencedMarkdown(text, language), ""]);
