@@ -1,5 +1,6 @@
 import type { AgentRecord } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
+import { foldTree } from "../../core/fold.ts";
 import { printJson } from "../../core/json.ts";
 import type { RedactionLevel } from "../../core/redaction.ts";
 import type { Story, StoryCall } from "../../core/story.ts";
@@ -26,12 +27,15 @@ export function jsonTree(story: Story, redaction: RedactionLevel | null): string
   return `${printJson(tree, 2)}\n`;
 }
 
-function agentOf({ record, steps, calls, undivided, children }: Story): ExportedAgent {
-  return {
-    ...record,
-    events: steps.map(({ event }) => event),
-    calls: calls.map(({ key: _, ...call }) => call),
-    undivided,
-    children: children.map(agentOf),
-  };
-}
+const agentOf = (story: Story): ExportedAgent =>
+  foldTree<Story, ExportedAgent>(
+    story,
+    ({ children }) => children,
+    ({ record, steps, calls, undivided }, children) => ({
+      ...record,
+      events: steps.map(({ event }) => event),
+      calls: calls.map(({ key: _, ...call }) => call),
+      undivided,
+      children,
+    }),
+  );
