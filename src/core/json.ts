@@ -9,9 +9,17 @@ export const asList = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 /** A text that says something. */
 export const asWords = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
-export const asNumber = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+/** The largest amount that is taken from a record: sums of larger ones could become infinite, which JSON cannot say. */
+export const MOST = Number.MAX_SAFE_INTEGER;
+export const asNumber = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? Math.max(-MOST, Math.min(MOST, value)) : null;
+/** An amount that may be missing: never negative. */
+export const asAmount = (value: unknown): number | null => {
+  const number = asNumber(value);
+  return number === null ? null : Math.max(0, number);
+};
 /** A count: never negative, 0 when it is missing. */
-export const asCount = (value: unknown): number => Math.max(0, asNumber(value) ?? 0);
+export const asCount = (value: unknown): number => asAmount(value) ?? 0;
 
 /** No `Date` goes further, so that every time we keep can be shown. */
 const LAST_TIME = 8.64e15;
