@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Failure } from "../../app/failure.ts";
-import { type HookChange, planHooks } from "../../app/hook-install.ts";
+import { type HookChange, hookCommand, planHooks } from "../../app/hook-install.ts";
 import { printJson } from "../../core/json.ts";
 import { visible } from "../../core/visible.ts";
 import type { Context } from "../context.ts";
@@ -15,7 +15,7 @@ export interface HooksOptions {
 export async function hooks(context: Context, action: "install" | "uninstall", provider: string, options: HooksOptions): Promise<void> {
   const { terminal, env, json } = context;
   const { out, talk, colors } = terminal;
-  const change = planHooks(action, provider, env, ownCommand());
+  const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
@@ -51,12 +51,6 @@ async function agrees(question: string): Promise<boolean> {
   } finally {
     prompt.close();
   }
-}
-
-/** By full paths: an agent started from a desktop has another PATH than a shell. */
-function ownCommand(): string {
-  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
-  return `${quoted(process.execPath)} ${quoted(ownProgram())} hook`;
 }
 
 function ownProgram(): string {
