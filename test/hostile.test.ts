@@ -1,12 +1,13 @@
 /** The real command line in bad homes: every command ends in order, says what it could not read, and prints nothing that a terminal would obey. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { marked } from "marked";
 import { describe, expect, it } from "vitest";
 import { seeded } from "../scripts/bench/random.ts";
 import { type SpoilableHome, scratchFolder, spoilable } from "./bad-input/homes.ts";
 import { hostileHome, OBEYED } from "./bad-input/hostile-home.ts";
 import { MUTATIONS } from "./bad-input/mutations.ts";
-import { SESSION } from "./claude-records.ts";
+import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "./claude-records.ts";
 import { retinue } from "./cli.ts";
 import { filesBelow } from "./fixtures.ts";
 
@@ -50,6 +51,33 @@ describe("a spoilt home", () => {
 });
 
 describe("a hostile transcript", () => {
+  it("is Markdown that runs and loads nothing, even in a viewer that passes raw HTML on", async () => {
+    const home = spoilable(scratch(), "a-single");
+    const uri = `claude://${SESSION}`;
+    const [main, call] = [mainWriter(), "toolu_0123456789abcdef"];
+    const markup = [
+      '<script>alert(1)</script><img src="http://beacon.invalid" onerror="alert(2)"><svg onload="alert(3)"></svg>',
+      "![pixel](http://beacon.invalid) [click](javascript:alert(4)) <javascript:alert(5)> [data](data:text/html,x) [ref][bad]\n\n[bad]: javascript:alert(6)",
+      "\\<b onclick=alert(7)> \\![x](http://beacon.invalid) `<i onclick=alert(8)>` [a\\](javascript:alert(9))",
+      "```\n<iframe></iframe>\n```\n~~~\n````\n<object></object>",
+    ].join("\n\n");
+    const lines = [
+      main.user(markup, { cwd: `/home/${markup}`, gitBranch: markup }),
+      main.assistant([text(markup), toolUse(call, markup, { path: markup })], { model: markup, stop_reason: "tool_use" }),
+      main.result(call, markup, {}, true),
+      main.assistant([toolUse("toolu_1123456789abcdef", "Agent", { prompt: markup, description: markup, subagent_type: markup })], { stop_reason: "tool_use" }),
+    ];
+    home.put(THREAD_FILE, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    for (const args of [[uri, "--full"], [uri], ["export", "markdown", uri]]) {
+      const { stdout } = await retinue(home.home, args, { RETINUE_HOME: home.data });
+      const html = await marked.parse(stdout.replace(/^---\n.*?\n---\n/s, ""));
+      const tags = [...html.matchAll(/<\/?([a-z][a-z0-9-]*)/gi)].map(([, tag = ""]) => tag.toLowerCase());
+      expect(tags.filter((tag) => !/^(?:h\d|p|ul|ol|li|blockquote|pre|code|strong|em|hr|br|del|a)$/.test(tag))).toEqual([]);
+      expect([...html.matchAll(/href="([^"]*)"/g)].filter(([, href = ""]) => !/^https?:/.test(href))).toEqual([]);
+      expect(html).toContain("alert(1)");
+    }
+  });
+
   it("prints nothing that a terminal would obey, wherever its words end up", async () => {
     const home = hostileHome(scratch());
     const { uri, agentId } = home;
