@@ -24,6 +24,7 @@ import type {
   Store,
 } from "../../core/store.ts";
 import { asItStands, continues } from "../consistency.ts";
+import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
@@ -40,15 +41,18 @@ import { Texts } from "./texts.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
-/** `reader` names what the facts were read by: facts of another one are thrown away. */
-export async function openSqliteStore(path: string, reader: string): Promise<Store> {
+/**
+ * `reader` names what the facts were read by: facts of another one are thrown away.
+ * `busyMs`: how long a write waits for another process, and this thread with it.
+ */
+export async function openSqliteStore(path: string, reader: string, busyMs = 10_000): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
     db.exec(
-      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000",
+      `PRAGMA busy_timeout = ${busyMs}; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000`,
     );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
@@ -56,7 +60,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
     db.close();
     throw error;
   }
-  return new SqliteStore(db);
+  return withFaults(new SqliteStore(db));
 }
 
 class SqliteStore implements Store {
@@ -86,7 +90,8 @@ class SqliteStore implements Store {
       this.#db.exec("COMMIT");
       return result;
     } catch (error) {
-      this.#db.exec("ROLLBACK");
+      // A full disk has SQLite roll back by itself.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       // Numbers given out on the way are void.
       this.#texts.forget();
       this.#chunks.forget();
@@ -261,7 +266,7 @@ class SqliteStore implements Store {
         }
       }
     } finally {
-      this.#db.exec("COMMIT");
+      if (this.#db.isTransaction) this.#db.exec("COMMIT");
     }
     return { observations, versions, scattered: roots.size > 1 };
   }
