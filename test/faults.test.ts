@@ -1,18 +1,6 @@
 /** What happens when the machine fails: full and read-only disks, locks that are held, damaged files, limits of the system. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import {
-  appendFileSync,
-  closeSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { appendFileSync, closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
 import type { Store } from "../core/store.ts";
 import { faultKind, StoreFault } from "../stores/fault.ts";
 import { MemoryStore } from "../stores/memory.ts";
+import { basename, dirname, join } from "../transports/system/paths.ts";
 import { type Env, retinueHome } from "./home.ts";
 
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");

@@ -1,8 +1,8 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { ManualLink } from "../core/parents.ts";
 import { faultKind } from "../stores/fault.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
+import { join } from "../transports/system/paths.ts";
 import { asFailure, Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { identityOf } from "./index-file.ts";

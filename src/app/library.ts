@@ -7,6 +7,7 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
+import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
@@ -60,6 +61,8 @@ export type ThreadPlace = NonNullable<RootFilter["after"]>;
 const PAGE = 200;
 /** Below this, other threads would hardly be warm when everything is read. */
 const MUCH_BYTES = 128 << 20;
+/** By default the file systems of these systems do not tell two spellings of a name apart. */
+const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
 
@@ -129,9 +132,8 @@ export class Library {
 
   /** What was worked out from the store before does not hold for the one that took its place. */
   #startOver(): void {
-    const { isKeeping } = this.#forests;
     this.#forests = new Forests();
-    if (isKeeping) this.keepAtHand(this.#factsAtHand);
+    if (this.#factsAtHand > 0) this.keepAtHand(this.#factsAtHand);
     this.#unreadable.clear();
   }
 
@@ -312,8 +314,7 @@ export class Library {
 
   /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
   #followManual() {
-    const { price } = this.#options;
-    const { store } = this;
+    const [store, { price }] = [this.store, this.#options];
     const changed = linksChanged(this.#manualNoted(), this.#manual);
     if (changed.length === 0) return;
     for (const { child, parent } of changed) {
@@ -352,7 +353,7 @@ export class Library {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
       if (left <= 0) return;
-      if (filter.cwd !== undefined && !isWithin(cwd, filter.cwd)) continue;
+      if (filter.cwd !== undefined && (cwd === null || !isWithin(cwd, filter.cwd, IGNORES_CASE))) continue;
       const record = settled ? stored : this.#recordNow(key);
       if (filter.running === true && record.status !== "running") continue;
       if (filter.status !== undefined && record.status !== filter.status) continue;
@@ -394,9 +395,4 @@ export class Library {
   close(): void {
     this.store.close();
   }
-}
-
-function isWithin(cwd: string | null, folder: string): boolean {
-  const base = folder.replace(/\/+$/, "");
-  return cwd !== null && (cwd === base || cwd.startsWith(`${base}/`));
 }

@@ -1,7 +1,7 @@
-import { basename, dirname, join } from "node:path";
 import { plural } from "../core/format.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { ROOT_ITSELF } from "../transports/files.ts";
+import { basename, dirname, join } from "../transports/system/paths.ts";
 import { type Watching, type WatchOptions, watchFolders } from "../transports/watch.ts";
 import type { Library } from "./library.ts";
 import { persistently, type RetryOptions } from "./retry.ts";
