@@ -5,7 +5,6 @@ import type { AgentRecord } from "../../core/agent.ts";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, threadsIn } from "../../core/mentions.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Problem, ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
@@ -28,7 +27,7 @@ import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
-import { Joins } from "./joins.ts";
+import { Joins, keysByThread } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { packJson, unpackJson } from "./packing.ts";
@@ -388,15 +387,4 @@ class SqliteStore implements Store {
   close(): void {
     this.#db.close();
   }
-}
-
-/** What each thread says that other threads may say too. */
-function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
-  const keys = new Map<AgentKey, string[]>();
-  for (const o of observations) {
-    // Threads that are only named are known by it as well.
-    for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
-    keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
-  }
-  return keys;
 }
