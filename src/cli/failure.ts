@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { CommanderError } from "commander";
-import { Failure, type FailureCode } from "../app/failure.ts";
+import { asFailure, type FailureCode } from "../app/failure.ts";
 import { visible } from "../core/visible.ts";
 
-const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
+const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
 /** The one place where an error becomes words on stderr and an exit code. */
 export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
@@ -13,10 +13,11 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
     say(error.message.replace(/^error: /, ""), [options.usage]);
     return EXIT.usage;
   }
-  if (error instanceof Failure) {
-    say(error.message, error.next);
-    if (options.debug && error.cause !== undefined) trace(error.cause);
-    return EXIT[error.code];
+  const failure = asFailure(error);
+  if (failure !== null) {
+    say(failure.message, failure.next);
+    if (options.debug && failure.cause !== undefined) trace(failure.cause);
+    return EXIT[failure.code];
   }
   say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
   if (options.debug) trace(error);
