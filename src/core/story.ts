@@ -1,8 +1,8 @@
 import type { AgentRecord } from "./agent.ts";
 import type { AgentEvent } from "./event.ts";
-import { foldTree } from "./fold.ts";
 import type { Redactor } from "./redaction.ts";
 import type { Interval } from "./spans.ts";
+import { foldTree } from "./tree-fold.ts";
 import type { Tokens } from "./usage.ts";
 
 /** An agent with everything it did and everybody below it: what exporters turn into somebody else's format. */

@@ -1,5 +1,4 @@
 import type { AgentTree } from "../../core/agent.ts";
-import { foldTree } from "../../core/fold.ts";
 import type { ModelCall } from "../../core/gather.ts";
 import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
@@ -7,6 +6,7 @@ import { UNANSWERED_RULE } from "../../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import { type WorkTimes, workTimes } from "../../core/spans.ts";
 import type { Step, Story, StoryCall } from "../../core/story.ts";
+import { foldTree } from "../../core/tree-fold.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
 import type { Library } from "../library.ts";

@@ -12,6 +12,7 @@ export interface ProxyOptions {
   readonly via?: string;
   readonly timeout: string;
   readonly redact?: boolean;
+  readonly token?: boolean;
 }
 
 const PORT = 4748;
@@ -41,6 +42,7 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     via,
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
+    asksForToken: options.token === true,
     talk: terminal.talk,
   });
   const { url, folder, kept } = running;

@@ -1,9 +1,9 @@
 import type { AgentRecord } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
-import { foldTree } from "../../core/fold.ts";
 import { printJson } from "../../core/json.ts";
 import type { RedactionLevel } from "../../core/redaction.ts";
 import type { Story, StoryCall } from "../../core/story.ts";
+import { foldTree } from "../../core/tree-fold.ts";
 import type { Tokens } from "../../core/usage.ts";
 
 /** `retinue/export@1`: an agent and everybody below it, with every event and every model call, as it may leave the machine. */
