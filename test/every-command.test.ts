@@ -62,6 +62,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     ]),
   ].map((run) => (run.args.includes("otlp") ? { args: run.args.filter((word) => word !== "--old" && word !== "send") } : run)),
   outbox: [{ args: ["outbox", "--retry"] }],
+  token: [{ args: ["token", "show"] }],
   hook: [{ args: ["hook"], stdin: JSON.stringify({ session_id: SESSION, hook_event_name: "Stop", cwd: EVIL }) }, { args: ["hook", "--flush"] }],
   doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
   completions: [{ args: ["completions", "bash"] }],

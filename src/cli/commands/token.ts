@@ -1,5 +1,6 @@
 import { keptToken } from "../../app/access.ts";
 import { Failure } from "../../app/failure.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 export const TOKEN_ACTIONS = ["show", "link"] as const;
@@ -21,5 +22,5 @@ export async function token({ terminal, env, json }: Context, action: (typeof TO
     action === "link" && running !== null
       ? ["address", await addressFrom(running)]
       : ["token", running?.token ?? keptToken(env, options.proxy === true ? "proxy-token" : "token")];
-  terminal.out(json ? JSON.stringify({ [name]: value }) : value);
+  terminal.out(json ? printJson({ [name]: value }) : value);
 }
