@@ -4,7 +4,7 @@ import type { AgentEvent } from "../core/event.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
 import { treeOf } from "../core/record.ts";
 import { readEvents } from "./events.ts";
-import type { Env } from "./home.ts";
+import { closeHome, type Env } from "./home.ts";
 import type { Library, ThreadFilter } from "./library.ts";
 import { live } from "./live.ts";
 import { openLibrary } from "./open.ts";
@@ -44,6 +44,7 @@ export interface Retinue {
 export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Promise<Retinue> {
   const own: Env = env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
   const whole = home === undefined ? own : { ...own, HOME: home };
+  closeHome(whole);
   const library = await openLibrary({ env: whole, settings: await loadSettings(whole), talk });
   return new Opened(library);
 }
@@ -81,8 +82,11 @@ class Opened implements Retinue {
     this.#followers += 1;
     try {
       for await (const threads of live(this.#library, { signal })) {
-        const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
-        for (const root of roots) yield treeOf(this.#library.forestOf([root]), root, this.#library.price);
+        const trees = await this.#library.ask(() => {
+          const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
+          return [...roots].map((root) => treeOf(this.#library.forestOf([root]), root, this.#library.price));
+        });
+        yield* trees;
       }
     } finally {
       this.#followers -= 1;

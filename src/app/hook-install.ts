@@ -1,7 +1,9 @@
-import { lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
+import { privateFolder, writePrivate } from "../transports/private.ts";
+import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome, userHome } from "./home.ts";
 
@@ -46,6 +48,16 @@ export function planHooks(action: "install" | "uninstall", provider: string, env
   };
 }
 
+/**
+ * The command to be written into an agent's settings, by full paths: an agent started from a desktop has another PATH than a shell. On Windows agents run it by
+ * Git Bash or by the system's own shell: paths with slashes mean the same to both.
+ */
+export function hookCommand(execPath: string, program: string, platform: string = process.platform): string {
+  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
+  const plain = (path: string) => quoted(platform === "win32" ? path.replaceAll("\\", "/") : path);
+  return `${plain(execPath)} ${plain(program)} hook`;
+}
+
 function settingsOf(name: string, env: Env): { readonly settings: HookSettings; readonly path: string } {
   const provider: Provider | undefined = PROVIDERS.find((p) => p.name === name);
   const [root] = provider?.roots(env, userHome(env)) ?? [];
@@ -87,8 +99,8 @@ function readBackup(path: string): Backup | null {
 }
 
 function keepBackup(path: string, backup: Backup) {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileSync(path, JSON.stringify(backup), { mode: 0o600 });
+  privateFolder(dirname(path));
+  writePrivate(path, JSON.stringify(backup));
 }
 
 function textAt(path: string): string | null {
@@ -107,7 +119,7 @@ function write(path: string, text: string | null) {
   try {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(draft, text, { mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600 });
-    renameSync(draft, path);
+    renameOver(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
     throw new Failure("failed", `${path} cannot be written: ${(error as Error).message}`, [], error);

@@ -1,7 +1,9 @@
-import { chmod, copyFile, lstat, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { chmod, copyFile, lstat, mkdtemp, rename, rm, stat } from "node:fs/promises";
 import { relative } from "node:path";
 import { continues } from "../transports/files.ts";
+import { privateFolder } from "../transports/private.ts";
 import { dirname, inside, join, resolve } from "../transports/system/paths.ts";
+import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 
@@ -43,7 +45,7 @@ export interface Placed {
 export async function withStaging<T>(env: Env, work: (staging: string) => Promise<T>): Promise<T> {
   const home = resolve(retinueHome(env));
   const staging = await writing(home, async () => {
-    await mkdir(join(home, "imported"), { recursive: true, mode: 0o700 });
+    privateFolder(join(home, "imported"));
     return mkdtemp(join(home, "imported", ".staging-"));
   });
   try {
@@ -76,7 +78,8 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
 async function stage(piece: Piece, copy: string, root: string): Promise<Staged> {
   await reading(piece.from, () => copyFile(piece.from, copy), "copy");
   // Private, as the product keeps its own, and not to be written to by mistake.
-  await chmod(copy, 0o400);
+  // On Windows that would be the attribute "read-only", which keeps even us from replacing it.
+  if (process.platform !== "win32") await chmod(copy, 0o400);
   const { size } = await stat(copy);
   const here = join(root, piece.to);
   const old = await stat(here).catch(() => null);
@@ -100,8 +103,8 @@ function contradiction(uri: string, here: string, { from, refused }: Staged): Fa
 async function put(staged: readonly Staged[], root: string): Promise<void> {
   for (const { copy, to, did } of staged) {
     if (did === "same") continue;
-    await mkdir(dirname(join(root, to)), { recursive: true, mode: 0o700 });
-    await rename(copy, join(root, to));
+    privateFolder(dirname(join(root, to)));
+    renameOver(copy, join(root, to));
   }
 }
 
@@ -110,11 +113,11 @@ async function swap(staged: readonly Staged[], root: string, folder: string, sta
   const fresh = join(staging, "fresh");
   for (const { copy, to } of staged) {
     const target = join(fresh, relative(folder, to));
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    privateFolder(dirname(target));
     await rename(copy, target);
   }
-  await rename(join(root, folder), join(staging, "gone"));
-  await rename(fresh, join(root, folder));
+  renameOver(join(root, folder), join(staging, "gone"));
+  renameOver(fresh, join(root, folder));
 }
 
 function overall(fates: readonly Fate[]): Fate {

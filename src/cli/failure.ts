@@ -1,8 +1,9 @@
+import { inspect } from "node:util";
 import { CommanderError } from "commander";
-import { Failure, type FailureCode } from "../app/failure.ts";
-import { printable } from "./render/printable.ts";
+import { asFailure, type FailureCode } from "../app/failure.ts";
+import { visible } from "../core/visible.ts";
 
-const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
+const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
 /** The one place where an error becomes words on stderr and an exit code. */
 export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
@@ -12,16 +13,20 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
     say(error.message.replace(/^error: /, ""), [options.usage]);
     return EXIT.usage;
   }
-  if (error instanceof Failure) {
-    say(error.message, error.next);
-    if (options.debug && error.cause !== undefined) console.error(error.cause);
-    return EXIT[error.code];
+  const failure = asFailure(error);
+  if (failure !== null) {
+    say(failure.message, failure.next);
+    if (options.debug && failure.cause !== undefined) trace(failure.cause);
+    return EXIT[failure.code];
   }
   say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
-  if (options.debug) console.error(error);
+  if (options.debug) trace(error);
   return EXIT.failed;
 }
 
+/** A stack trace repeats the message, which may quote a transcript. */
+const trace = (error: unknown) => process.stderr.write(`${visible(inspect(error))}\n`);
+
 function say(message: string, next: readonly string[]) {
-  process.stderr.write(printable([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
+  process.stderr.write(visible([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
 }

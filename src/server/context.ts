@@ -3,6 +3,7 @@ import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import type { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
+import type { Troubles } from "../app/troubles.ts";
 import type { Hub } from "./hub.ts";
 
 /** What the routes work with. */
@@ -20,6 +21,8 @@ export interface ServerContext {
   readonly isDemo: boolean;
   readonly state: ServerState;
   readonly talk: (words: string) => void;
+  /** An address that lets a browser in. */
+  readonly address: () => string;
   /** A demo beside this server, started when it is first asked for; it ends with us. */
   readonly demo: () => Promise<{ readonly address: string }>;
 }
@@ -28,6 +31,8 @@ export interface ServerContext {
 export interface ServerState {
   reading: { readonly done: number; readonly all: number } | null;
   watching: boolean;
+  /** What cannot be done at the moment. */
+  readonly troubles: Troubles;
   clients: number;
   /** Tells of files that have changed, before the operating system does. */
   tell: (paths: readonly string[]) => void;

@@ -224,6 +224,10 @@ export const Health = v.object({
   demo: v.boolean(),
   clients: count,
   live: v.string(),
+  troubles: v.pipe(
+    v.array(v.object({ code: v.string(), message: v.string(), since: v.pipe(v.string(), v.isoTimestamp()) })),
+    v.description("What cannot be done at the moment, and since when. Empty when all is well; each is over by itself once its cause is."),
+  ),
 });
 
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });
@@ -265,7 +269,7 @@ export const OtlpTaken = v.object({
   partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
 });
 export const Woken = v.object({ watching: v.boolean() });
-export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
+export const Address = v.object({ address: v.pipe(v.string(), v.description("What a browser opens; carries a token where one is needed.")) });
 
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 

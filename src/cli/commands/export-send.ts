@@ -4,14 +4,15 @@ import { exportLog, exportLogPath } from "../../app/export/log.ts";
 import { destinationsFor, type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
-import { keep, type Library } from "../../app/library.ts";
+import { keep } from "../../app/kept-file.ts";
+import type { Library } from "../../app/library.ts";
 import { live } from "../../app/live.ts";
 import { sinceOf } from "../../app/since.ts";
 import { plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Context } from "../context.ts";
 import { give, stopSignal } from "../output.ts";
-import { printable } from "../render/printable.ts";
 import type { ExportOptions } from "./export.ts";
 
 /** A service that is away for longer gets it from the outbox, later. */
@@ -79,10 +80,9 @@ async function wanted(
 
 async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
   const { talk, colors } = context.terminal;
-  const onError = (error: Error) => talk(`watching: ${error.message}`);
   talk(colors.dim("Ctrl-C stops it."));
   try {
-    for await (const threads of live(library, { signal: stopSignal(), onError })) tracer.changed(threads);
+    for await (const threads of live(library, { signal: stopSignal(), talk })) tracer.changed(threads);
   } finally {
     await tracer.stop();
   }
@@ -93,10 +93,9 @@ const leftOut = (turns: number) =>
 
 /** Says what arrived. What did not is a failure, even if it will be tried again. */
 function report({ terminal, json }: Context, results: readonly Exported[]): void {
-  if (json) terminal.out(JSON.stringify(results, null, 2));
+  if (json) terminal.out(printJson(results, 2));
   for (const { destination, threads, traces, items, put, tooOld, tooMany, open, turnedDown } of results) {
-    if (!json)
-      terminal.out(printable(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`));
+    if (!json) terminal.out(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`);
     if (tooOld > 0) terminal.talk(leftOut(tooOld));
     if (tooMany > 0) terminal.talk(`${plural(tooMany, "item")} left out: LangSmith takes 25,000 a turn`);
     if (open > 0) terminal.talk(`${plural(open, "thread")} still at work: run it again for the rest, or with --follow`);

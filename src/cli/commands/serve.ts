@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
 import { Failure } from "../../app/failure.ts";
+import { printJson } from "../../core/json.ts";
+import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
 
 export interface ServeOptions {
@@ -26,7 +27,7 @@ export async function present(
 ): Promise<void> {
   const { terminal, json } = context;
   const { address, url, pid, instance, isOwn } = served;
-  terminal.out(json ? JSON.stringify({ address, url, pid, instance, isOwn }) : address);
+  terminal.out(json ? printJson({ address, url, pid, instance, isOwn }) : address);
   if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.talk);
   if (!isOwn) return terminal.talk(`It runs already, as process ${pid}.`);
   terminal.talk(terminal.colors.dim("Ctrl-C stops it."));
@@ -40,13 +41,4 @@ export function portOf(given: string | undefined): number | null {
   if (!/^\d+$/.test(given) || port > 65_535)
     throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any that is free"]);
   return port;
-}
-
-function openBrowser(address: string, talk: (words: string) => void) {
-  const { platform, env } = process;
-  if (platform === "linux" && !env.DISPLAY && !env.WAYLAND_DISPLAY) return;
-  const [program, ...args] = platform === "darwin" ? ["open"] : platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
-  const child = spawn(program as string, [...args, address], { stdio: "ignore", detached: true });
-  child.on("error", () => talk("no browser could be opened; the address above is the dashboard's"));
-  child.unref();
 }

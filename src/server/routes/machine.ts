@@ -12,7 +12,7 @@ import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
+import { Address, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -50,17 +50,37 @@ export function machineRoutes(context: ServerContext): Hono {
     .get("/health", answers("That it runs, and how far it is", Health), (c) => {
       const { version, instance, startedAt, isDemo } = context;
       const { reading, watching, clients } = state;
+      const troubles = state.troubles.list.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));
       const live = hub.journal.idOf(hub.journal.position);
-      return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
+      return c.json({
+        status: "ok",
+        version,
+        instance,
+        pid: process.pid,
+        home: retinueHome(env),
+        startedAt,
+        reading,
+        watching,
+        demo: isDemo,
+        clients,
+        live,
+        troubles,
+      });
     })
-    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => {
+      const polling = state.troubles.list.find(({ code }) => code === "polling")?.message ?? null;
+      return c.json(examine(library, settings, env, polling));
+    })
     .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
       const body: unknown = await c.req.json().catch(() => null);
       const path = asText(asObject(body)?.path);
       if (path !== null) state.tell([path]);
       return c.json({ watching: state.watching });
     })
-    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
+    .post("/address", answers("An address that lets a browser in; where the system does not tell whose a connection is, it works once", Address), (c) =>
+      c.json({ address: context.address() }),
+    )
+    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Address, ["failed"]), async (c) => {
       if (context.isDemo) throw new Failure("failed", "this is the demo");
       return c.json({ address: (await context.demo()).address });
     })

@@ -83,14 +83,13 @@ export class Chunks {
 
   /** What a file says, without what was replaced. */
   of(file: number, path: string): SaidInFile {
-    const rows = this.#rows(file);
+    const rows = this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
     // What was folded in cannot be taken back.
     if (rows.some((row) => row.replaces !== null)) return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
     const chunks = idsOf(rows);
     const known = this.#folded.get(file);
     const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
-    const all = () => this.#standing(this.#rows(file), path, new Gone(path, []));
-    const { facts, chunks: read } = goesOn ? known : { facts: new FileFacts(path, all), chunks: [] };
+    const { facts, chunks: read } = goesOn ? known : { facts: new FileFacts(path, () => this.#all(file, path)), chunks: [] };
     const fresh = chunks.slice(read.length);
     for (const id of fresh) {
       facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
@@ -100,8 +99,15 @@ export class Chunks {
     return facts;
   }
 
-  #rows(file: number) {
-    return this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+  /** Every fact of a file of which nothing was replaced. One statement: another process may pack the file anew at any moment. */
+  #all(file: number, path: string): Observation[] {
+    const all: Observation[] = [];
+    for (const { id, facts: packed } of this.#sql("SELECT id, facts FROM chunk WHERE file = ? ORDER BY id DESC").iterate(file)) {
+      const facts = this.#unpacked.get(Number(id)) ?? unpack(packed as Uint8Array, path);
+      this.#unpacked.set(Number(id), facts);
+      for (const fact of facts) all.push(fact);
+    }
+    return all;
   }
 
   /** Newest chunk first. */
@@ -124,7 +130,7 @@ export class Chunks {
   }
 
   #read(id: number, path: string): readonly Observation[] {
-    return unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
+    return unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array | undefined, path);
   }
 }
 
