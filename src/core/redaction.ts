@@ -71,11 +71,6 @@ export class Redactor {
     });
   }
 
-  /** HTTP headers: credentials are known by the header's name. */
-  headers(headers: Readonly<Record<string, string>>): Record<string, string> {
-    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isSecretName(name) ? SECRET : this.text(value)]));
-  }
-
   /** Whether what stands in such a file is secret. */
   isSecretFile(path: string): boolean {
     return this.#isSecretFile(path);

@@ -12,7 +12,7 @@ const PASSWORD =
 const SECRET_WORD = /(?:token|secret|apikey|accesskey|secretkey|privatekey|authkey)$|^(?:credentials?|creds)$/;
 const KEY_OF =
   /^(?:api|access|auth|secret|private|signing|encryption|account|service|master|deploy|subscription|shared|storage|license|admin|client|app|application|consumer|session|webhook|ssh|rsa|jwt|functions?|host)$/;
-const WEAK_WORD = /^(?:key|auth|sig|signature|sas|dsn|jwt|pat|psk|credential|bearer|csrf|xsrf|otp)$/;
+const WEAK_WORD = /^(?:key|auth|sig|sas|dsn|jwt|pat|psk|credential|bearer|csrf|xsrf|otp)$/;
 /** What may stand behind the word that tells: `AWS_ACCESS_KEY_ID`, `TOKEN_BASE64`. */
 const SUFFIX = /^(?:id|value|base64|b64|json|string|plain|raw|text|prod|production|dev|staging|test|live|new|old|\d+)$/;
 /** Names of limits, counters and parser tokens. */
@@ -50,13 +50,15 @@ function kindOf(name: string): SecretKind | null {
   if (last === "pass") return "word";
   if (last === "key" && KEY_OF.test(before)) return "secret";
   if (SECRET_WORD.test(last)) return NO_SECRET.test(before) ? null : words.length > 1 || last.length > 6 ? "secret" : "word";
+  // Signatures of blocks are no keys; those of requests are.
+  if (last === "signature" && words.length > 1) return "weak";
   if (before === "connection" && last === "string") return "weak";
   return WEAK_WORD.test(last) && !NO_SECRET.test(before) ? "weak" : null;
 }
 
 /** What stands in place of a secret in code, templates and documentation. */
 const PLACEHOLDER =
-  /^(?:\$.*|<.*|\{.*|%[^%]*%|%[sdvq@]|\*+|\.{2,}|x{3,}|X{3,}|-+|\?+|#.*|@.*|!.*|&.*|\/\/.*|(?:your|my|the|some|insert|enter|replace|change|example|sample|dummy|fake|mock)[\w .-]*|(?:string|str|number|int|bool(?:ean)?|null|none|nil|undefined|true|false|yes|no|on|off|unknown|optional|required|any|object|bytes|buffer|function|void|never|text|hidden|redacted|withheld|empty|missing|invalid|default|self|this|new|await|async|return|typeof|not|is|has|and|or|fail(?:ed)?|skip(?:ped)?|passed|0[xbo])|process\.env.*|os\.environ.*|env[.(].*|import\.meta.*|secrets\..*|vars\..*|var\..*|config\..*|settings\..*|options\..*|opts\..*|params\..*|props\..*|args\..*|this\..*|self\..*|req\..*|request\..*|ctx\..*)$/i;
+  /^(?:\$|\$[A-Za-z_{(].*|<.*|\{.*|%[^%]*%|%[sdvq@]|\*+|\.{2,}|x{3,}|-+|\?+|\/\/.*|(?:your|insert|enter|replace|change|example|sample|dummy|fake|mock)[\w .-]*|(?:string|str|number|int|bool(?:ean)?|null|none|nil|undefined|true|false|yes|no|on|off|unknown|optional|required|object|bytes|buffer|function|void|never|text|hidden|redacted|withheld|empty|missing|invalid|default|self|this|new|await|async|return|typeof|not|is|has|and|or|fail(?:ed)?|skip(?:ped)?|passed|0[xbo])|process\.env.*|os\.environ.*|env[.(].*|import\.meta.*|secrets\..*|vars\..*|var\..*|config\..*|settings\..*|options\..*|opts\..*|params\..*|props\..*|args\..*|this\..*|self\..*|req\..*|request\..*|ctx\..*)$/i;
 const SECRET_WORDS =
   /^(?:(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|(?:api|access|auth|secret|private)?[_ -]?keys?|credentials?|auth(?:orization)?|bearer|basic|cookie)[\s:._*-]*)+$/i;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*$/;
@@ -84,6 +86,7 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   if (/^[./~]|^\d{1,4}$|^-?\d*\.\d+$/.test(value)) return false;
   if (isVariable) return true;
   if (isQuoted) return kind !== "word" || !isPlain(value);
+  if (/^[#@!&]/.test(value)) return false;
   const isCode = IDENTIFIER.test(value) && (/[.>]/.test(value) || /^\s*[,;()[\]{}|?=+!<>.`]|^\s+&/.test(next)) && !isRandom(value);
   return !isCode && (kind === "password" || (/\d/.test(value) && !isPlain(value)));
 }

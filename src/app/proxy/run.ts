@@ -17,7 +17,7 @@ export interface ProxyRun {
   readonly upstream: URL | null;
   readonly via: URL | null;
   readonly silenceMs: number;
-  /** Null: what stays on this machine is kept as it is, but for credentials. */
+  /** Null: everything but secrets is kept. */
   readonly redaction: RedactionRules | null;
   readonly talk: (words: string) => void;
 }
