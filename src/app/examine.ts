@@ -1,8 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core/problem.ts";
+import { system } from "../transports/system/index.ts";
 import { type Env, retinueHome } from "./home.ts";
-import { indexPath } from "./index-file.ts";
-import { keptPath, type Library } from "./library.ts";
+import { indexPath, setAsideFiles } from "./index-file.ts";
+import { keptPath } from "./kept-file.ts";
+import type { Library } from "./library.ts";
 import type { SettingsFile } from "./settings.ts";
 
 export interface Examination {
@@ -28,6 +30,8 @@ export interface Examination {
   readonly agents: number;
   /** Transcripts of the product's own work that are no agents. */
   readonly internal: number;
+  /** What this operating system tells about the processes behind agents, and how. */
+  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
   readonly problems: readonly {
     readonly code: ProblemCode;
     readonly severity: Severity;
@@ -40,8 +44,8 @@ export interface Examination {
 const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
-/** What was found where, and what could not be read and why. */
-export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env): Examination {
+/** What was found where, and what could not be read and why. `polling`: what there is to say about folders that are not watched. */
+export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env, polling: string | null): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
   const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
@@ -57,16 +61,36 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
     threads: roots.length,
     agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
     internal: roots.reduce((sum, root) => sum + root.internals, 0),
-    problems: countProblems(library),
+    system: examineSystem(),
+    problems: countProblems(library, [
+      ...setAside(env),
+      ...(polling === null ? [] : [{ code: "folders-not-watched" as const, where: retinueHome(env), detail: polling }]),
+    ]),
   };
+}
+
+/** Our own process must be found like any other; otherwise the tool does not answer here. */
+function examineSystem(): Examination["system"] {
+  const { means, process: find } = system;
+  const isFound = typeof find(process.pid) !== "string";
+  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not known here (${means.processes}: no answer)` }) };
 }
 
 function sizeOf(path: string): number {
   return ["", "-wal"].reduce((sum, suffix) => sum + (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-function countProblems(library: Library): Examination["problems"] {
-  const now = Map.groupBy([...library.problems, ...library.unfinished()], (problem) => problem.code);
+/** Databases of ours that were found damaged. */
+function setAside(env: Env): readonly Problem[] {
+  const found = (path: string, code: ProblemCode) =>
+    setAsideFiles(path)
+      .filter((file) => !/-(?:wal|shm)$/.test(file))
+      .map((where) => ({ code, where, detail: `set aside ${new Date(statSync(where).ctimeMs).toISOString()}` }));
+  return [...found(indexPath(env), "index-set-aside"), ...found(keptPath(env), "decisions-set-aside")];
+}
+
+function countProblems(library: Library, more: readonly Problem[]): Examination["problems"] {
+  const now = Map.groupBy([...library.problems, ...library.unfinished(), ...more], (problem) => problem.code);
   const passing = [...now].map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list }));
   const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
   return [...byCode]

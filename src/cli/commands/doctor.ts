@@ -1,10 +1,12 @@
 import { type Examination, examine } from "../../app/examine.ts";
+import { pollingNow } from "../../app/live.ts";
 import { bytes, plural } from "../../core/format.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 
 export async function doctor(context: Context): Promise<void> {
-  const found = examine(await context.library(), await context.settings(), context.env);
+  const library = await context.library();
+  const found = examine(library, await context.settings(), context.env, await pollingNow(library));
   context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
 }
 
@@ -31,6 +33,11 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     colors.bold("What retinue keeps"),
     `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${bytes(found.index.bytes)}`,
     `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
+    "",
+    colors.bold(`What ${found.system.platform} tells about running agents`),
+    `  processes    ${found.system.processes}`,
+    `  databases    ${found.system.writers}`,
+    `  locks        ${found.system.locks}`,
     "",
     colors.bold("Problems"),
     ...(problems.length === 0 ? ["  none"] : problems),
