@@ -19,8 +19,17 @@ export function isSecretPair(name: string, value: string): boolean {
 
 /** The text with a mark in place of everything in it that looks like a secret. */
 export function withoutSecrets(text: string): string {
-  return cutOut(text, secretsIn(text));
+  let rest = text;
+  // What stood next to a secret may be one by itself once that is gone.
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const next = cutOut(rest, secretsIn(rest));
+    if (next === rest) break;
+    rest = next;
+  }
+  return rest;
 }
+
+const MAX_ROUNDS = 5;
 
 /** Texts that belong one behind the other: a key may be split over them. */
 export function withoutSplitSecrets(texts: readonly string[]): string[] {
@@ -30,7 +39,7 @@ export function withoutSplitSecrets(texts: readonly string[]): string[] {
     const [begin, end] = [at, at + text.length];
     at = end;
     const own = spans.flatMap((span) => (span.end > begin && span.start < end ? [{ start: Math.max(0, span.start - begin), end: span.end - begin }] : []));
-    return cutOut(text, [...secretsIn(text), ...own]);
+    return withoutSecrets(cutOut(text, own));
   });
 }
 
