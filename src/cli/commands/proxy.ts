@@ -1,6 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { parseDuration } from "../../core/duration.ts";
 import { bytes } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import { withoutSecrets } from "../../core/secrets.ts";
 import type { Context } from "../context.ts";
 import { portOf } from "./serve.ts";
@@ -12,6 +13,7 @@ export interface ProxyOptions {
   readonly via?: string;
   readonly timeout: string;
   readonly redact?: boolean;
+  readonly token?: boolean;
 }
 
 const PORT = 4748;
@@ -41,11 +43,12 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     via,
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
+    asksForToken: options.token === true,
     talk: terminal.talk,
   });
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
-  terminal.out(json ? JSON.stringify({ url, upstream: shown, folder, kept, pid: process.pid }) : url);
+  terminal.out(json ? printJson({ url, upstream: shown, folder, kept, pid: process.pid }) : url);
   const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
   terminal.talk(
     `Passes requests on to ${shown ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
