@@ -1,6 +1,6 @@
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import { type Forest, link, STALE_AFTER_MS, together } from "../core/link.ts";
+import { type Forest, STALE_AFTER_MS, together } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
@@ -9,7 +9,6 @@ import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import { holdYoungHeap } from "../stores/young-heap.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { privateFolder } from "../transports/private.ts";
 import { processLiveness } from "../transports/processes.ts";
@@ -249,7 +248,6 @@ export class Library {
     const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
     const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
     const project = (later?: (thread: AgentKey) => boolean) => {
-      if (this.#forests.isKeeping) holdYoungHeap();
       for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
     };
     for (const [where] of this.#unreadable)
@@ -329,11 +327,9 @@ export class Library {
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
-    const { manual, under } = context;
-    const forests = components(this.store, threads.map(threadOf), manual).map(
-      (related) => this.#forests.find({ versions: this.store.versions(related), manual, under }) ?? linkThreads(this.store, related, context).forest,
-    );
-    return forests.length === 0 ? link([], context) : together(forests);
+    const known = (related: readonly AgentKey[]) => this.#forests.find({ ...context, versions: this.store.versions(related) });
+    const related = components(this.store, threads.map(threadOf), context.manual);
+    return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */
