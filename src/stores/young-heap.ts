@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /** Enough for what is made and dropped while a few lines are read. */
-const ENOUGH = 8 << 20;
+const ENOUGH = 16 << 20;
 let isHeld = false;
 
 /**
