@@ -23,7 +23,7 @@ const QUIET_MS = 2_000;
 /** Trees are worked out anew at most this often, however fast files grow. */
 const RELINK_MS = 100;
 /** Enough for the facts of some twenty busy threads: each is asked for ten times a second. */
-const LIVE_BYTES = 40 << 20;
+const LIVE_BYTES = 64 << 20;
 /** The operating system keeps so many words for us at least, and drops what is more: then everything is looked at. */
 const CROWD = 8_192;
 /** While answers come from memory, the index is tried again after this long, then after twice as long, and so on. */
