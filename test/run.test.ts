@@ -1,65 +1,12 @@
 /** `retinue run`: the command must not notice us, nor whoever reads what it prints. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
-import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../src/core/event.ts";
 import { FIXTURES } from "./fixtures.ts";
 import { until } from "./server.ts";
-
-const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
-const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-let homes = 0;
-
-/** A home of its own, and programs in it that are called as agents are. */
-function stage() {
-  const home = join(scratch, `home-${homes++}`);
-  mkdirSync(home, { recursive: true });
-  const env = { PATH: `${home}:${process.env.PATH}`, HOME: home, RETINUE_HOME: join(home, "data") };
-  const program = (name: string, text: string) => {
-    writeFileSync(join(home, name), `#!${process.execPath}\n${text}`);
-    chmodSync(join(home, name), 0o755);
-    return join(home, name);
-  };
-  const start = (args: readonly string[], stdio: ("pipe" | "ignore" | Readable)[] = ["pipe", "pipe", "pipe"]) =>
-    spawn(process.execPath, [MAIN, "run", ...args], { env, stdio, cwd: home });
-  const recordings = (provider: string) => {
-    const folder = join(env.RETINUE_HOME, "recordings", provider, "run");
-    return existsSync(folder) ? readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")) : [];
-  };
-  return { home, env, program, start, recordings };
-}
-
-async function outcome(child: ChildProcess, input?: Buffer) {
-  const parts: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
-  child.stdout?.on("data", (part: Buffer) => parts.stdout.push(part));
-  child.stderr?.on("data", (part: Buffer) => parts.stderr.push(part));
-  child.stdin?.end(input);
-  const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
-  return { code, signal, stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr) };
-}
-
-/** Every byte there is, in pieces that cut letters and lines in two. */
-const NOISE = `
-const bytes = Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256);
-for (let i = 0; i < bytes.length; i += 1237) process.stdout.write(bytes.subarray(i, i + 1237));
-process.stderr.write(Buffer.from([0, 255, 10, 200]));
-process.exitCode = 7;
-`;
-const noise = Buffer.from(Buffer.alloc(300_000, 0).map((_, i) => (i * 7919) % 256));
-/** A recorded stream, as if it were printed now. */
-const STREAM = readFileSync(join(FIXTURES, "claude/d-background/recordings/claude/run/stdout.jsonl"), "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => `${JSON.stringify({ ...(JSON.parse(line) as { raw: object }).raw, timestamp: undefined }).replace(/"end_time":\d+/, '"end_time":null')}\n`)
-  .join("");
-const SESSION = "16ff625c-81fc-41a2-88cf-4b4069d6af28";
-const SPEAKING = ["-p", "hello", "--output-format", "stream-json"];
+import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from "./wrapped-runs.ts";
 
 describe("what passes through", () => {
   it.each([
@@ -226,98 +173,6 @@ describe("what is recorded", () => {
   };
 });
 
-describe("when we are killed", () => {
-  /** More on request: RETINUE_KILLS=100 takes a few minutes. */
-  const KILLS = Number(process.env.RETINUE_KILLS ?? 3);
-  const lines = STREAM.trim().split("\n");
-  /** Prints a line every few milliseconds, and says how it ended where nobody can kill the news: in a file. */
-  const slow = (home: string, text: readonly string[]) => `
-const fs = require("node:fs");
-const end = (how) => { fs.writeFileSync("${home}/ended", how); process.exit(); };
-process.stdout.on("error", ({ code }) => end(code));
-fs.writeFileSync("${home}/begun", String(process.pid));
-const lines = ${JSON.stringify(text)};
-const next = () => lines.length === 0 ? end("well") : process.stdout.write(lines.shift() + "\\n", () => setTimeout(next, 20));
-next();`;
-  const has = (home: string, name: string) => existsSync(join(home, name)) && readFileSync(join(home, name), "utf8") !== "";
-
-  it("the agent goes on, its output still arrives, and its tree is whole", { timeout: 10 * 60_000 }, async () => {
-    for (let n = 0; n < KILLS; n += 1) {
-      const { home, env, program, start, recordings } = stage();
-      const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
-      const ended = outcome(child);
-      await until(() => has(home, "begun"));
-      // From before the first line until after the last.
-      await wait(Math.random() * lines.length * 25);
-      child.kill("SIGKILL");
-      const { stdout } = await ended;
-      expect(readFileSync(join(home, "ended"), "utf8")).toBe("well");
-      // What was between reading and writing at that moment may be lost: never more than one line of an agent that writes them one by one.
-      const arrived = stdout.toString().trim().split("\n");
-      expect(arrived).toEqual(lines.filter((line) => arrived.includes(line)));
-      expect(arrived.length).toBeGreaterThanOrEqual(lines.length - 1);
-      expect(recordings("claude")).toHaveLength(1);
-      if (n > 0) continue;
-      expect(await json(["tree", SESSION], env)).toMatchObject({ status: "completed", prompt: "hello", children: [{ status: "completed" }] });
-    }
-  });
-
-  it("a command that reads its input and is no agent goes on, too", async () => {
-    const { program, start, home } = stage();
-    const echo = program("wrapper", `require("node:fs").writeFileSync("${home}/begun", "x"); process.stdin.pipe(process.stdout);`);
-    const waits = `const timer = setInterval(() => { if (fs.existsSync("${home}/go")) { clearInterval(timer); ${NOISE} process.exitCode = 0; } }, 20);`;
-    const typist = spawn(process.execPath, ["-e", waits], { stdio: ["ignore", "pipe", "ignore"] });
-    const child = start(["--", echo], [typist.stdout, "pipe", "pipe"]);
-    const ended = outcome(child);
-    await until(() => has(home, "begun"));
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    writeFileSync(join(home, "go"), "");
-    expect((await ended).stdout.equals(noise)).toBe(true);
-  });
-
-  it("it still learns that nobody reads any more", async () => {
-    const { program, start, home } = stage();
-    const child = start([
-      "--",
-      program(
-        "claude",
-        slow(
-          home,
-          Array.from({ length: 3_000 }, () => lines[0] ?? ""),
-        ),
-      ),
-      ...SPEAKING,
-    ]);
-    await once(child.stdout ?? child, "data");
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    child.stdout?.destroy();
-    await until(() => has(home, "ended"));
-    expect(readFileSync(join(home, "ended"), "utf8")).toBe("EPIPE");
-  });
-
-  it.skipIf(process.platform !== "linux")("nothing waits for it that can be killed instead of it, and nothing is left behind", async () => {
-    const { program, start, home } = stage();
-    const child = start(["--", program("claude", slow(home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
-    const ended = outcome(child);
-    await until(() => has(home, "begun"));
-    const children = () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ").map(Number);
-    await until(() => children().length === 2);
-    const [standby] = children().filter((pid) => pid !== Number(readFileSync(join(home, "begun"), "utf8")));
-    process.kill(standby ?? 0, "SIGKILL");
-    expect(await ended).toMatchObject({ code: 0, stdout: Buffer.from(STREAM) });
-
-    const other = stage();
-    const quick = other.start(["--", other.program("claude", slow(other.home, lines)), ...SPEAKING], ["ignore", "pipe", "pipe"]);
-    const done = outcome(quick);
-    await until(() => has(other.home, "begun"));
-    const pids = readFileSync(`/proc/${quick.pid}/task/${quick.pid}/children`, "utf8").trim().split(" ");
-    await done;
-    await until(() => pids.every((pid) => !existsSync(`/proc/${pid}`)));
-  });
-});
-
 describe("--events", () => {
   it("tells of an agent when it begins, not when it ends, and ends as the command does", async () => {
     const { program, start } = stage();
@@ -432,9 +287,3 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
     expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("talks to a person") });
   });
 });
-
-function json(args: readonly string[], env: Record<string, string>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [MAIN, ...args, "--json"], { env }, (error, stdout) => (error === null ? resolve(JSON.parse(stdout)) : reject(error)));
-  });
-}

@@ -6,6 +6,7 @@ import { appendFileSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
+import { readInput } from "../transports/bounded.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
 import { type Instance, notedInstance } from "./instance-note.ts";
@@ -15,9 +16,10 @@ const HEAD = 16 * 1024;
 /** Longer than it takes to say a word to a process of this machine, shorter than anybody notices. */
 const WAKE_MS = 15;
 
-export async function hook(env: Env, input: () => string = () => readFileSync(0, "utf8")): Promise<void> {
+export async function hook(env: Env, input: () => string | null = readInput): Promise<void> {
   try {
     const payload = input();
+    if (payload === null) return;
     const recording = keep(payload, env);
     if (recording === null) return;
     const server = notedInstance(env);

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { Failure, type FailureCode } from "../app/failure.ts";
+import { TooLarge } from "../core/limits.ts";
 
 export const STATUS = {
   usage: 400,
@@ -22,6 +23,7 @@ export function refusal(c: Context, code: ErrorCode, message: string, next: stri
 /** The one place where an error becomes an answer. */
 export function answerTo(c: Context, error: unknown, talk: (words: string) => void) {
   if (error instanceof Failure) return refusal(c, error.code, error.message, error.next.length === 0 ? null : error.next.join("\n"));
+  if (error instanceof TooLarge) return refusal(c, "too_large", `the request is too large: ${error.message}`, "send less at once");
   if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
   talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; the terminal it runs in says more");
