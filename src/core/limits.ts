@@ -13,8 +13,8 @@ export const MAX_JSON_VALUES = 5_000_000;
 
 /** One OTLP request, unpacked. Exporters send batches of some hundred entries; the OpenTelemetry Collector takes 20 MiB. */
 export const MAX_OTLP_BYTES = 32 << 20;
-/** Fields of one OTLP request. A span has about a hundred: enough for batches of ten thousand. */
-export const MAX_OTLP_FIELDS = 1_000_000;
+/** Fields of one OTLP request. A span has about a hundred, and exporters send at most some hundred spans at once. */
+export const MAX_OTLP_FIELDS = 500_000;
 /** Levels of one OTLP request: what the protobuf libraries allow. */
 export const MAX_OTLP_DEPTH = 100;
 
