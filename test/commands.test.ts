@@ -310,6 +310,11 @@ describe("what people see", () => {
     expect(stdout).toContain("agent-file-foreign ×1");
     expect(stdout).toMatch(/1 thread with 0 agents/);
   });
+
+  it("doctor says what the operating system tells about running agents", async () => {
+    const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
+    expect(stdout).toContain(`What ${process.platform} tells about running agents\n  processes    number and start time of each process, from `);
+  });
 });
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-commands-"));

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core/problem.ts";
+import { system } from "../transports/system/index.ts";
 import { type Env, retinueHome } from "./home.ts";
 import { indexPath } from "./index-file.ts";
 import { keptPath, type Library } from "./library.ts";
@@ -28,6 +29,8 @@ export interface Examination {
   readonly agents: number;
   /** Transcripts of the product's own work that are no agents. */
   readonly internal: number;
+  /** What this operating system tells about the processes behind agents, and how. */
+  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
   readonly problems: readonly {
     readonly code: ProblemCode;
     readonly severity: Severity;
@@ -57,8 +60,16 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
     threads: roots.length,
     agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
     internal: roots.reduce((sum, root) => sum + root.internals, 0),
+    system: examineSystem(),
     problems: countProblems(library),
   };
+}
+
+/** Our own process must be found like any other; otherwise the tool does not answer here. */
+function examineSystem(): Examination["system"] {
+  const { means, process: find } = system;
+  const isFound = typeof find(process.pid) !== "string";
+  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not known here (${means.processes}: no answer)` }) };
 }
 
 function sizeOf(path: string): number {

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
 import type { Outbox } from "../stores/sqlite/outbox.ts";
-import { exists } from "../transports/processes.ts";
 import { deliver, hold, release, stateOf } from "./export/deliver.ts";
 import type { Destination } from "./export/destination.ts";
 import { Endings } from "./export/endings.ts";
@@ -10,7 +9,7 @@ import { exportLog } from "./export/log.ts";
 import { MAX_OUTBOX_BYTES } from "./export/put.ts";
 import { isTracing, type Looked, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
 import type { Env } from "./home.ts";
-import { notedInstance } from "./instance-note.ts";
+import { mayRun, notedInstance } from "./instance-note.ts";
 import { keep, type Library } from "./library.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings, redactionOf } from "./settings.ts";
@@ -86,7 +85,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
 /** A server sends by itself what this destination is to get. */
 function isServed(env: Env, { format }: Destination): boolean {
   const server = notedInstance(env);
-  return server?.traces.includes(format) === true && exists(server.pid);
+  return server?.traces.includes(format) === true && mayRun(server);
 }
 
 const POLL_MS = 1_000;

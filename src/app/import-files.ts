@@ -1,6 +1,8 @@
 import { chmod, copyFile, lstat, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { relative } from "node:path";
 import { continues } from "../transports/files.ts";
+import { dirname, inside, join, resolve } from "../transports/system/paths.ts";
+import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 
@@ -75,7 +77,8 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
 async function stage(piece: Piece, copy: string, root: string): Promise<Staged> {
   await reading(piece.from, () => copyFile(piece.from, copy), "copy");
   // Private, as the product keeps its own, and not to be written to by mistake.
-  await chmod(copy, 0o400);
+  // On Windows that would be the attribute "read-only", which keeps even us from replacing it.
+  if (process.platform !== "win32") await chmod(copy, 0o400);
   const { size } = await stat(copy);
   const here = join(root, piece.to);
   const old = await stat(here).catch(() => null);
@@ -100,7 +103,7 @@ async function put(staged: readonly Staged[], root: string): Promise<void> {
   for (const { copy, to, did } of staged) {
     if (did === "same") continue;
     await mkdir(dirname(join(root, to)), { recursive: true, mode: 0o700 });
-    await rename(copy, join(root, to));
+    renameOver(copy, join(root, to));
   }
 }
 
@@ -112,8 +115,8 @@ async function swap(staged: readonly Staged[], root: string, folder: string, sta
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
     await rename(copy, target);
   }
-  await rename(join(root, folder), join(staging, "gone"));
-  await rename(fresh, join(root, folder));
+  renameOver(join(root, folder), join(staging, "gone"));
+  renameOver(fresh, join(root, folder));
 }
 
 function overall(fates: readonly Fate[]): Fate {
@@ -124,8 +127,8 @@ function overall(fates: readonly Fate[]): Fate {
 /** Neither by a name nor through a link may anything be written outside of retinue's own folder. */
 async function checkInside(home: string, root: string, targets: readonly string[]): Promise<void> {
   for (const target of targets) {
-    if (!target.startsWith(`${root}${sep}`)) throw new Error(`${target} is not in ${root}`);
-    const steps = relative(home, dirname(target)).split(sep);
+    if (inside(root, target) === null) throw new Error(`${target} is not in ${root}`);
+    const steps = relative(home, dirname(target)).split(/[\\/]/);
     for (const [i] of steps.entries()) {
       const step = join(home, ...steps.slice(0, i + 1));
       const info = await lstat(step).catch(() => null);

@@ -1,5 +1,6 @@
 import type { EventDraft } from "../core/event.ts";
 import { inRecordBehind } from "../core/ids.ts";
+import { parseJson } from "../core/json.ts";
 import { recordsIn } from "../core/lines.ts";
 import type { Findings, Parser } from "../core/provider.ts";
 import type { ReadCounts } from "../transports/files.ts";
@@ -11,15 +12,13 @@ export function jsonLines(path: string, counts: ReadCounts, from?: LinePosition,
   return readLines(path, counts, isWholeJson, from, { packed, split: recordsIn });
 }
 
-/** A last line without its end may be complete all the same: editors and copies cut the final newline. */
+/**
+ * A last line without its end may be complete all the same: editors and copies cut the final newline.
+ * Only an object or a list: the beginning of a number or of a torn record may be JSON as well, and grow.
+ */
 function isWholeJson(line: Uint8Array): boolean {
-  try {
-    JSON.parse(new TextDecoder().decode(line));
-    return true;
-  } catch {
-    // Still being written, or junk.
-    return false;
-  }
+  const value = parseJson(new TextDecoder().decode(line))?.value ?? null;
+  return typeof value === "object" && value !== null;
 }
 
 /** Names a record that does not begin its line: by its byte, which is the same whether the line was read at once or while it grew. */

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { type Env, retinueHome } from "../app/home.ts";
-import { type Instance, instanceNote, notedInstance } from "../app/instance-note.ts";
+import { type Instance, instanceNote, mayRun, notedInstance } from "../app/instance-note.ts";
 
 export type { Instance };
 
@@ -39,21 +39,13 @@ export function release(env: Env, { instance }: Instance): void {
 }
 
 /** Another program may have its port by now. One that is too busy to answer at once is there all the same. */
-async function answers({ url, token, instance, pid }: Instance): Promise<boolean> {
+async function answers(noted: Instance): Promise<boolean> {
+  const { url, token, instance } = noted;
   try {
     const headers: Record<string, string> = token === null ? {} : { Authorization: `Bearer ${token}` };
     const answer = await fetch(new URL("/api/health", url), { headers, redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) });
     return ((await answer.json()) as { instance?: unknown }).instance === instance;
   } catch (error) {
-    return (error as Error).name === "TimeoutError" && isAlive(pid);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return (error as Error).name === "TimeoutError" && mayRun(noted);
   }
 }

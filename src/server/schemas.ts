@@ -248,6 +248,7 @@ export const Doctor = v.object({
   threads: count,
   agents: count,
   internal: count,
+  system: v.object({ platform: v.string(), processes: v.string(), writers: v.string(), locks: v.string() }),
   problems: v.array(
     v.object({
       code: v.string(),

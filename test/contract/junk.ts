@@ -19,7 +19,7 @@ export class JunkRecord {
 }
 
 /** Each of a wrong kind somewhere; the names are those that plain objects know without being told. */
-const WRONG: readonly unknown[] = [
+export const WRONG: readonly unknown[] = [
   null,
   true,
   0,
@@ -64,7 +64,7 @@ export function junkRecords(sources: readonly FixtureSource[]): fc.Arbitrary<Jun
 }
 
 /** One or two records of every shape there is: thousands of like ones would only crowd out the rare. */
-function telling(sources: readonly FixtureSource[]): JunkRecord[] {
+export function telling(sources: readonly FixtureSource[]): JunkRecord[] {
   const taken = new Map<string, JunkRecord[]>();
   for (const source of sources) {
     for (const record of source.records) {
@@ -90,7 +90,7 @@ function jsonIn(record: Uint8Array): { type?: unknown } | null {
 }
 
 /** Walks down by the numbers given, as far as there is anything to walk into, and puts `to` there. */
-function replaceAt(value: unknown, [step, ...rest]: readonly number[], to: unknown): unknown {
+export function replaceAt(value: unknown, [step, ...rest]: readonly number[], to: unknown): unknown {
   if (step === undefined || typeof value !== "object" || value === null) return to;
   const keys = Object.keys(value);
   const key = keys[step % Math.max(1, keys.length)];

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DestinationState, Outbox, OutboxItem } from "../../stores/sqlite/outbox.ts";
-import { exists } from "../../transports/processes.ts";
 import { type Outcome, send } from "../../transports/send.ts";
+import { exists } from "../../transports/system/system.ts";
 import type { Destination } from "./destination.ts";
 import type { Log } from "./log.ts";
 

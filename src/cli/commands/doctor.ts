@@ -32,6 +32,11 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${bytes(found.index.bytes)}`,
     `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
     "",
+    colors.bold(`What ${found.system.platform} tells about running agents`),
+    `  processes    ${found.system.processes}`,
+    `  databases    ${found.system.writers}`,
+    `  locks        ${found.system.locks}`,
+    "",
     colors.bold("Problems"),
     ...(problems.length === 0 ? ["  none"] : problems),
   ].join("\n");

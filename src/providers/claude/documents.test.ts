@@ -120,6 +120,8 @@ describe("the mark of a process", () => {
       observations: [],
       problems: [{ code: "record-malformed", where: "sessions/42.json", detail: "no pid" }],
     });
+    const onWindows = { pid: 42, sessionId: SESSION, procStartFt: "134335934283456780", pidDomain: "win32:desk" };
+    expect(read({ "sessions/42.json": onWindows }).observations).toMatchObject([{ process: { birth: "134335934283456780", domain: "win32:desk" } }]);
     expect(read({ "sessions/42.json": { pid: 42 } })).toEqual({ observations: [], problems: [] });
   });
 });

@@ -182,7 +182,7 @@ export function processMark(file: SourceFile): Parser {
       out.add({
         type: "process-seen",
         thread: key.thread(session(json) ?? ""),
-        process: { pid, birth: asWords(json.procStart), domain: asWords(json.pidDomain), startedAt: asTime(json.startedAt) },
+        process: { pid, birth: asWords(json.procStartFt) ?? asWords(json.procStart), domain: asWords(json.pidDomain), startedAt: asTime(json.startedAt) },
         waitingFor: asWords(json.waitingFor),
       });
     },

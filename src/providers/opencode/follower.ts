@@ -284,7 +284,9 @@ export class ServerFollower implements Follower {
     const id = asWords(info.id);
     if (id === null || !isSessionId(id)) return;
     const known = this.#known(id);
-    known.parent = asWords(info.parentID) ?? known.parent;
+    const parent = asWords(info.parentID);
+    // It becomes a part of a path that is asked for.
+    if (parent !== null && isSessionId(parent)) known.parent = parent;
     known.directory = asWords(info.directory) ?? known.directory;
     known.updated = Math.max(updatedOf(info), known.updated ?? 0);
   }

@@ -86,6 +86,7 @@ export interface Doctor {
   readonly threads: number;
   readonly agents: number;
   readonly internal: number;
+  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
   readonly problems: readonly {
     readonly code: string;
     readonly severity: "error" | "data-loss" | "info";

@@ -79,6 +79,17 @@ export default function Health() {
                 </p>
               </section>
               <section>
+                <h2>What {both()[0].system.platform} tells about running agents</h2>
+                <dl class="facts">
+                  <dt>Processes</dt>
+                  <dd>{both()[0].system.processes}</dd>
+                  <dt>Databases</dt>
+                  <dd>{both()[0].system.writers}</dd>
+                  <dt>Locks</dt>
+                  <dd>{both()[0].system.locks}</dd>
+                </dl>
+              </section>
+              <section>
                 <h2>What retinue keeps</h2>
                 <dl class="facts">
                   <dt>Index</dt>

@@ -3,11 +3,8 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 /** The parts of Linux's list of locks that tell who holds one: `1: FLOCK  ADVISORY  WRITE 1234 08:02:5678 0 EOF`; one that waits has `->` before its kind. */
 const HELD = /^\d+: (?:FLOCK|POSIX|OFDLCK)\s+\S+\s+\S+\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) /i;
 
-/**
- * Does anybody hold a lock on the file? Only looked up, never tried: trying could keep the product from getting its own lock.
- * `list` is what the operating system tells of all locks; null where it tells nothing.
- */
-export function lockLiveness(path: string, list: () => string | null = linuxLocks): "alive" | "gone" | "unknown" {
+/** Whether a process holds a lock on the file. `list` is what the operating system tells of all locks; null where it tells nothing. */
+export function lockHolder(path: string, list: () => string | null = allLocks): "alive" | "gone" | "unknown" {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined) return "gone";
   const locks = list();
@@ -20,9 +17,9 @@ export function lockLiveness(path: string, list: () => string | null = linuxLock
   return held.some(({ pid, device }) => device === file.dev || hasOpen(pid, path)) ? "alive" : "gone";
 }
 
-function linuxLocks(): string | null {
+function allLocks(): string | null {
   try {
-    return process.platform === "linux" ? readFileSync("/proc/locks", "utf8") : null;
+    return readFileSync("/proc/locks", "utf8");
   } catch {
     // Hidden in hardened containers.
     return null;

@@ -1,0 +1,47 @@
+/**
+ * Everything that reads text from outside, with a few inputs that are the same each time, and with all that once failed (fixtures/fuzz).
+ * `npm run test:fuzz -- --inputs 1000000 --seed 7` looks further.
+ */
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CORPUS, campaign, faultOf, keptInputs } from "./fuzz/campaign.ts";
+import type { Opened } from "./fuzz/target.ts";
+import { TARGETS } from "./fuzz/targets.ts";
+
+const SEED = 20_261_117;
+const INPUTS_BY_WEIGHT = 50;
+
+describe.each(TARGETS)("fuzzed: $name", ({ name, weight, open }) => {
+  let target: Opened;
+  beforeAll(async () => {
+    target = await open();
+  });
+  afterAll(() => target.close?.());
+
+  it("holds for what once failed", async () => {
+    for (const { name: file, input } of keptInputs(name)) expect(await faultOf(target, input), `${name}/${file}`).toBeNull();
+    expect(target).toBeDefined();
+  });
+
+  it("holds for inputs made by chance", async () => {
+    const { tried, failures } = await campaign(target, { inputs: weight * INPUTS_BY_WEIGHT, seed: SEED });
+    expect(failures.map(({ input, error }) => ({ error, input: input.toString("latin1") }))).toEqual([]);
+    expect(tried).toBe(weight * INPUTS_BY_WEIGHT);
+  });
+});
+
+it("has no inputs of targets that are gone", () => {
+  const known = new Set(TARGETS.map(({ name }) => name));
+  expect(readdirSync(CORPUS).filter((name) => !known.has(name))).toEqual([]);
+});
+
+it("finds a fault, and makes the input small that shows it", async () => {
+  const target: Opened = {
+    generate: (random) => Buffer.from(Array.from({ length: 200 }, () => 97 + random.below(26))),
+    check: (input) => {
+      if (input.includes("q")) throw new Error("it has a q");
+    },
+  };
+  const { failures } = await campaign(target, { inputs: 10, seed: SEED });
+  expect(failures.map(({ input }) => input.toString())).toEqual(["q"]);
+});
