@@ -4,9 +4,12 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { needsPosix } from "./needs.ts";
 import { until } from "./server.ts";
 import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from "./wrapped-runs.ts";
+
+beforeEach(needsPosix("a standby process"));
 
 describe("when we are killed", () => {
   /** More on request: RETINUE_KILLS=100 takes a few minutes. */

@@ -2,11 +2,14 @@
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../src/core/event.ts";
 import { FIXTURES } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 import { until } from "./server.ts";
 import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from "./wrapped-runs.ts";
+
+beforeEach(needsPosix("signals, nor scripts that name their interpreter"));
 
 describe("what passes through", () => {
   it.each([
