@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } f
 import type { Store } from "../core/store.ts";
 import { faultKind, StoreFault } from "../stores/fault.ts";
 import { MemoryStore } from "../stores/memory.ts";
+import { privateDatabase } from "../transports/private.ts";
 import { basename, dirname, join } from "../transports/system/paths.ts";
-import { type Env, retinueHome } from "./home.ts";
+import { type Env, madeHome, retinueHome } from "./home.ts";
 
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
@@ -111,7 +112,7 @@ export class Index {
     if (error.kind === "damaged") {
       this.#setAside(error, this.#identity);
       await this.#open();
-    } else this.#useMemory(error);
+    } else await this.#useMemory(error);
     return true;
   }
 
@@ -154,11 +155,15 @@ export class Index {
 
   async #openFile(): Promise<Store> {
     const { openSqliteStore } = await import("../stores/sqlite/store.ts");
+    madeHome(this.#options.env);
+    privateDatabase(this.#path);
     return openSqliteStore(this.#path, reader(), this.#options.retries ? SHORT_WAIT_MS : undefined);
   }
 
-  #useMemory(error: Error): void {
-    this.#store = new MemoryStore();
+  /** The same database without a file: packed, so that a large home fits, and as quick as with one. */
+  async #useMemory(error: Error): Promise<void> {
+    const { openSqliteStore } = await import("../stores/sqlite/store.ts");
+    this.#store = await openSqliteStore(":memory:", reader());
     this.#identity = null;
     this.#reason = { message: error.message, isForGood: faultKind(error) === null };
     this.#options.talk(`reading without the index: ${error.message}`);
