@@ -2,7 +2,8 @@ import { asList, asObject, type JsonObject, parseJson } from "../../core/json.ts
 import type { AnsweredRow, BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { type AnswerReader, errorOf } from "./answer.ts";
 import { answerReader } from "./answers.ts";
-import { type Asked, apiOf, harmless, type Question, readAsked } from "./asked.ts";
+import { type Asked, apiOf, type Question, readAsked } from "./asked.ts";
+import { type Keeping, keptHeaders } from "./kept.ts";
 import { SseReader } from "./sse.ts";
 
 /** An answer that is not a stream is kept up to here, to be read as a whole. */
@@ -11,6 +12,7 @@ const MAX_WHOLE = 16 << 20;
 /** Turns one exchange into rows while it runs. Knows texts only: unpacking, clocks and files are the business of others. */
 export class ExchangeReader {
   readonly #question: Question;
+  readonly #keeping: Keeping | null;
   readonly #answer: AnswerReader | null;
   readonly #sse = new SseReader();
   #status: number | null = null;
@@ -20,17 +22,18 @@ export class ExchangeReader {
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
-  constructor(question: Question) {
+  constructor(question: Question, keeping: Keeping | null) {
     this.#question = question;
+    this.#keeping = keeping;
     this.#answer = answerReader(apiOf(question.method, question.path));
   }
 
   asked(text: string | null, bytes: number): Asked {
-    return readAsked(this.#question, text, bytes);
+    return readAsked(this.#question, text, bytes, this.#keeping);
   }
 
   answered(status: number, headers: readonly string[]): AnsweredRow {
-    const kept = harmless(headers);
+    const kept = keptHeaders(headers, this.#keeping);
     this.#status = status;
     this.#isStream = (kept["content-type"] ?? "").includes("event-stream");
     return { is: "answered", request: this.#question.request, status, headers: kept };
