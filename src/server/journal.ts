@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/ids.ts";
 
-export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed";
+export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed" | "troubles";
 
 /** Something that changed, as clients get it, and whom it concerns. */
 export interface Change {

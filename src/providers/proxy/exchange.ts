@@ -1,4 +1,5 @@
 import { asList, asObject, type JsonObject, parseJson } from "../../core/json.ts";
+import { MAX_RECORD } from "../../core/limits.ts";
 import type { AnsweredRow, BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { type AnswerReader, errorOf } from "./answer.ts";
 import { answerReader } from "./answers.ts";
@@ -18,7 +19,7 @@ export class ExchangeReader {
   #status: number | null = null;
   #isStream = false;
   #whole: string[] = [];
-  #wholeLength = 0;
+  #length = 0;
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
@@ -42,15 +43,17 @@ export class ExchangeReader {
   /** A piece of the answer's text, so many milliseconds after it was asked for. */
   *text(text: string, bytes: number, sinceMs: number): Generator<OpenedRow | BlockRow> {
     this.#bytes += bytes;
+    this.#length += text.length;
     if (!this.#isStream) {
-      this.#wholeLength += text.length;
-      if (this.#wholeLength <= MAX_WHOLE) this.#whole.push(text);
+      if (this.#length <= MAX_WHOLE) this.#whole.push(text);
       return;
     }
+    // Far more than any model says: a stream without end must not fill the memory.
+    if (this.#length > MAX_RECORD) return;
     for (const data of this.#sse.push(text)) {
       if (this.#answer === null) continue;
       if (data.trim() === "[DONE]") yield* this.#rows(this.#answer.done());
-      const event = asObject(parseJson(data)?.value);
+      const event = data.startsWith("{") ? asObject(parseJson(data)?.value) : null;
       if (event === null) continue;
       if (this.#firstTokenMs === null && hasDelta(event)) this.#firstTokenMs = sinceMs;
       yield* this.#rows(this.#answer.event(event));
