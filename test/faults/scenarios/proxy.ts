@@ -1,0 +1,93 @@
+/** `retinue proxy` is killed while exchanges run: those that were over are recorded once and whole, those that ran are shown as lost. */
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { asObject, parseJson } from "../../../src/core/json.ts";
+import { filesBelow } from "../../fixtures.ts";
+import { startUpstream } from "../../proxy/upstream.ts";
+import { environment, Run } from "../process.ts";
+import { type Scenario, Tally } from "../scenario.ts";
+import { leftoversIn } from "../state.ts";
+
+const EVENTS = [
+  { type: "message_start", message: { id: "msg_01aaaaaaaaaaaaaaaaaaaaaa", model: "claude-opus-5-5", usage: { input_tokens: 3, output_tokens: 1 } } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "word" } },
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } },
+  { type: "message_stop" },
+].map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`);
+const CLIENTS = 3;
+/** Copies are written by a thread of their own: an answer that just arrived may not be on disk yet. */
+const SETTLED_MS = 1_000;
+
+export const proxying: Scenario = {
+  name: "proxy",
+  fault: "SIGKILL of proxy",
+  weight: 2,
+  few: 2,
+  async run({ scratch, times, random }) {
+    const data = join(scratch, "data");
+    const env = environment(join(scratch, "home"), data);
+    mkdirSync(join(scratch, "home"));
+    const upstream = await startUpstream(async ({ outgoing }) => {
+      outgoing.writeHead(200, { "content-type": "text/event-stream" });
+      for (const event of EVENTS) {
+        outgoing.write(event);
+        await wait(5);
+      }
+      outgoing.end();
+    });
+    const tally = new Tally();
+    let asked = 0;
+    for (let n = 0; tally.faults < times; n += 1) {
+      const proxy = new Run(["proxy", "--port", "0", "--upstream", upstream.url], env);
+      const address = await proxy.firstLine();
+      const answered: { readonly name: string; readonly at: number }[] = [];
+      const ask = async () => {
+        try {
+          for (;;) {
+            const name = `exchange-${++asked}.`;
+            const body = JSON.stringify({ model: "claude-opus-5-5", stream: true, messages: [{ role: "user", content: name }] });
+            const headers = { "content-type": "application/json", "x-claude-code-session-id": `11111111-2222-4333-8444-${n.toString(16).padStart(12, "0")}` };
+            const text = await (await fetch(new URL("/v1/messages", address ?? ""), { method: "POST", body, headers })).text();
+            if (text.includes("message_stop")) answered.push({ name, at: Date.now() });
+          }
+        } catch {
+          // It was killed.
+        }
+      };
+      const clients = Array.from({ length: CLIENTS }, ask);
+      const wasKilled = await proxy.killAfter(SETTLED_MS + random.next() * 800);
+      const diedAt = Date.now();
+      await Promise.all(clients);
+      if (!wasKilled) throw new Error(`the proxy ended by itself: ${proxy.stderr}`);
+      tally.faults += 1;
+      const recorded = recordedIn(data);
+      for (const { name, at } of answered) {
+        const times = recorded.get(name) ?? 0;
+        if (times === 0 && at < diedAt - SETTLED_MS) tally.losses.push(`${name} was over ${diedAt - at} ms before the kill and is not recorded as finished`);
+        if (times > 1) tally.duplicates.push(`${name} is recorded ${times} times`);
+      }
+    }
+    await upstream.close();
+    tally.leftovers.push(...leftoversIn(data));
+    return tally;
+  },
+};
+
+/** How often each exchange is recorded from its beginning to its end. */
+function recordedIn(data: string): Map<string, number> {
+  const folder = join(data, "recordings/proxy");
+  const names = new Map<string, string>();
+  const ended = new Map<string, number>();
+  for (const path of existsSync(folder) ? filesBelow(folder).filter((file) => file.endsWith(".jsonl")) : [])
+    for (const line of readFileSync(join(folder, path), "utf8").split("\n")) {
+      const note = asObject(asObject(parseJson(line)?.value)?.note);
+      const name = note?.is === "asked" ? /exchange-\d+\./.exec(line)?.[0] : undefined;
+      if (name !== undefined) names.set(String(note?.request), name);
+      const known = note?.is === "ended" && note.how === "finished" ? names.get(String(note.request)) : undefined;
+      if (known !== undefined) ended.set(known, (ended.get(known) ?? 0) + 1);
+    }
+  return ended;
+}
