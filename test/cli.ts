@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { homeEnv, isOnlyRecorded } from "./fixtures.ts";
 
-const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
+export const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 /** Hundreds of short runs load the same modules; without this, loading them is most of the time. */
 const COMPILED = join(tmpdir(), "retinue-test-compiled");
 const MAX_BYTES = 64 * 1024 * 1024;

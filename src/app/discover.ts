@@ -1,5 +1,4 @@
 import { existsSync, lstatSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
 import { hash } from "../core/hash.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider, SourceFile, Stream } from "../core/provider.ts";
@@ -8,6 +7,7 @@ import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
 import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
 import { mountOf } from "../transports/system/linux-mounts.ts";
+import { basename, dirname, inside as insideOf, join, normal } from "../transports/system/paths.ts";
 import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
 import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "./home.ts";
 
@@ -140,12 +140,12 @@ export function streamIn({ provider, recorded, imported, loose }: Pick<RootSeen,
 }
 
 /** What a provider may know a path as that the operating system tells of: a change in a database's log is one of the database. */
-export const knownAs = (path: string) => (path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
+export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
 /** One file, if it is there and some provider's. */
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
-    const inside = path === root ? basename(root) : path.startsWith(`${root}/`) ? path.slice(root.length + 1).replaceAll("\\", "/") : null;
+    const inside = path === root ? basename(root) : insideOf(root, path);
     const isLookedAt = (folder: string) =>
       folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
     const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, imported, loose }, inside) : null;
@@ -178,7 +178,7 @@ function foldersIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "r
 
 function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
   return providers.flatMap((provider) => {
-    const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).flatMap(foldersLike);
+    const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).map(normal).flatMap(foldersLike);
     const followed = followedPlaces(env, provider, usual);
     const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
     const streams = importedStreams(env, provider.name);

@@ -1,8 +1,8 @@
 import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, isAbsolute } from "node:path";
 import { decodeText, parseJson } from "../core/json.ts";
 import type { Provider, Stream } from "../core/provider.ts";
 import { readIfThere } from "../transports/files.ts";
+import { basename, dirname, inside, isAbsolute, normal } from "../transports/system/paths.ts";
 import { type Env, type FollowedPlace, followedRoots } from "./home.ts";
 
 /** A transcript that a hook named and that lies in no folder of its product's. */
@@ -25,9 +25,13 @@ export function followedPlaces(env: Env, provider: Provider, usual: readonly str
   if (list === null) return NOTHING;
   const places = decodeText(list).text.split("\n").flatMap(placeIn);
   const roots = places.filter((place) => typeof place === "string").filter((root) => isAbsolute(root) && existsSync(root));
-  const known = [...usual, ...roots].flatMap((root) => (existsSync(root) ? [root, realpathSync(root)] : [root]));
+  const known = [...usual, ...roots].flatMap((root) => (existsSync(root) ? [root, normal(realpathSync(root))] : [root]));
   // A file that its product's own folder holds is found there.
-  const isKnown = (path: string) => known.some((root) => path.startsWith(`${root}/`) && provider.stream(path.slice(root.length + 1)) !== null);
+  const isKnown = (path: string) =>
+    known.some((root) => {
+      const below = inside(root, path);
+      return below !== null && provider.stream(below) !== null;
+    });
   const loose = places
     .filter((place) => typeof place !== "string")
     .filter(({ transcript }) => isAbsolute(transcript) && existsSync(dirname(transcript)) && !isKnown(transcript));
@@ -41,11 +45,11 @@ export function followedPlaces(env: Env, provider: Provider, usual: readonly str
 function placeIn(line: string): FollowedPlace[] {
   if (line === "") return [];
   // Older versions wrote folders without quotes.
-  if (isAbsolute(line)) return [line];
+  if (isAbsolute(line)) return [normal(line)];
   const value = parseJson(line)?.value;
-  if (typeof value === "string") return [value];
+  if (typeof value === "string") return [normal(value)];
   const { transcript, session } = (value ?? {}) as { transcript?: unknown; session?: unknown };
-  return typeof transcript === "string" && typeof session === "string" ? [{ transcript, session }] : [];
+  return typeof transcript === "string" && typeof session === "string" ? [{ transcript: normal(transcript), session }] : [];
 }
 
 /** Folders to walk beside loose transcripts. */

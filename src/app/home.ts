@@ -1,9 +1,10 @@
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join } from "../transports/system/paths.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-export const userHome = (env: Env) => env.HOME || homedir();
+/** Products on Windows take the profile folder for it, even where a shell sets HOME. */
+export const userHome = (env: Env, platform: string = process.platform) => (platform === "win32" && env.USERPROFILE) || env.HOME || homedir();
 
 /** Where a provider's transcripts from elsewhere are kept; made by the first import. */
 export const importedRoot = (env: Env, provider: string) => join(retinueHome(env), "imported", provider);

@@ -3,10 +3,10 @@
  * Prints nothing and never fails, whatever happens: it is not the agent's business.
  */
 import { appendFileSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
 import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
 import { Recorder } from "../transports/recorder.ts";
+import { basename, dirname, join, normal, resolve } from "../transports/system/paths.ts";
 import { type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
 import { type Instance, notedInstance } from "./instance-note.ts";
 
@@ -69,7 +69,7 @@ function wordIn(head: string, field: string): string | null {
 function pathOf(transcript: string | null, cwd: string | null): string | null {
   if (transcript === null || transcript === "") return null;
   const path = resolve(cwd ?? ".", transcript);
-  return real(path) ?? join(real(dirname(path)) ?? dirname(path), basename(path));
+  return normal(real(path) ?? join(real(dirname(path)) ?? dirname(path), basename(path)));
 }
 
 function real(path: string): string | null {

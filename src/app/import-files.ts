@@ -1,6 +1,7 @@
 import { chmod, copyFile, lstat, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { relative } from "node:path";
 import { continues } from "../transports/files.ts";
+import { dirname, inside, join, resolve } from "../transports/system/paths.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 
@@ -124,8 +125,8 @@ function overall(fates: readonly Fate[]): Fate {
 /** Neither by a name nor through a link may anything be written outside of retinue's own folder. */
 async function checkInside(home: string, root: string, targets: readonly string[]): Promise<void> {
   for (const target of targets) {
-    if (!target.startsWith(`${root}${sep}`)) throw new Error(`${target} is not in ${root}`);
-    const steps = relative(home, dirname(target)).split(sep);
+    if (inside(root, target) === null) throw new Error(`${target} is not in ${root}`);
+    const steps = relative(home, dirname(target)).split(/[\\/]/);
     for (const [i] of steps.entries()) {
       const step = join(home, ...steps.slice(0, i + 1));
       const info = await lstat(step).catch(() => null);

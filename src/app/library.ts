@@ -1,5 +1,4 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs";
-import { join } from "node:path";
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
@@ -8,11 +7,13 @@ import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
+import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
+import { join } from "../transports/system/paths.ts";
 import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
 import { Failure } from "./failure.ts";
@@ -60,6 +61,8 @@ const PAGE = 200;
 /** Below this, other threads would hardly be warm when everything is read. */
 const MUCH_BYTES = 128 << 20;
 const BLANKS = 64;
+/** By default the file systems of these systems do not tell two spellings of a name apart. */
+const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
 /** Nothing runs for longer than this without writing a word. */
 const RECENT_MS = 24 * 3_600_000;
 
@@ -296,7 +299,7 @@ export class Library {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
       if (left <= 0) return;
-      if (filter.cwd !== undefined && !isWithin(cwd, filter.cwd)) continue;
+      if (filter.cwd !== undefined && (cwd === null || !isWithin(cwd, filter.cwd, IGNORES_CASE))) continue;
       const record = settled ? stored : this.#recordNow(key);
       if (filter.running === true && record.status !== "running") continue;
       if (filter.status !== undefined && record.status !== filter.status) continue;
@@ -358,11 +361,6 @@ function isBlankAfter({ path, offset, size }: FileState): boolean {
   } finally {
     closeSync(file);
   }
-}
-
-function isWithin(cwd: string | null, folder: string): boolean {
-  const base = folder.replace(/\/+$/, "");
-  return cwd !== null && (cwd === base || cwd.startsWith(`${base}/`));
 }
 
 export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");

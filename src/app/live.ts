@@ -1,6 +1,6 @@
-import { basename, dirname, join } from "node:path";
 import type { AgentKey } from "../core/ids.ts";
 import { ROOT_ITSELF } from "../transports/files.ts";
+import { basename, dirname, join } from "../transports/system/paths.ts";
 import { watchFolders } from "../transports/watch.ts";
 import type { Library } from "./library.ts";
 

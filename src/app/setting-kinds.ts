@@ -1,6 +1,6 @@
-import { isAbsolute } from "node:path";
 import { parseDuration } from "../core/duration.ts";
 import { nearest } from "../core/nearest.ts";
+import { isAbsolute } from "../transports/system/paths.ts";
 import type { Entry } from "./yaml.ts";
 
 /** What is wrong in a settings file, and what would be right. */

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Exchange } from "../core/exchange.ts";
 import type { AgentKey } from "../core/ids.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
@@ -6,6 +5,7 @@ import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
 import { type ReadCounts, readWhole, tailBefore } from "../transports/files.ts";
 import { type LinePosition, positionAfter } from "../transports/lines.ts";
+import { inside, join } from "../transports/system/paths.ts";
 import { BATCH_BYTES, fresh, type OnWritten, ProblemsOfFile, Standing, stampIn, Writer } from "./batches.ts";
 import { asSource, type Found, type RootSeen, streamIn } from "./discover.ts";
 import { findingsIn, jsonLines } from "./json-lines.ts";
@@ -143,7 +143,7 @@ function* vanished(store: Store, { files, rootOf }: Looked, known: ReadonlyMap<s
     const state = known.get(path);
     if (found !== null || state === undefined || state.gone) continue;
     const root = rootOf(state.root);
-    const stream = root === undefined ? undefined : streamIn(root, path.slice(state.root.length + 1).replaceAll("\\", "/"));
+    const stream = root === undefined ? undefined : streamIn(root, inside(state.root, path) ?? "");
     const isTakenBack = stream?.fleeting === true || root?.imported === true || root?.recorded === true || othersOf(stream, state.root).some(isThere);
     yield isTakenBack ? takenBack(state) : { before: state, after: { ...state, ...GONE }, observations: [], problems: [], texts: [] };
   }

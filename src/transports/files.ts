@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { basename, dirname, join } from "./system/paths.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
 export interface ReadCounts {
@@ -24,12 +24,23 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   const unseen: string[] = [];
   for (const folder of folders) {
     const path = join(root, folder);
-    // What is missing, or cannot be told, is left to the walk.
-    const real = await realpath(path).catch(() => path);
-    if (!seen.has(real)) unseen.push(folder);
-    seen.add(real);
+    const identity = await identityOf(path);
+    if (!seen.has(identity)) unseen.push(folder);
+    seen.add(identity);
   }
   return unseen;
+}
+
+/** The same for every spelling of a folder's path: by links, and by upper and lower case where the file system ignores that. */
+async function identityOf(path: string): Promise<string> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true });
+    // Some network drives number nothing.
+    return ino === 0n ? await realpath(path) : `${dev}:${ino}`;
+  } catch {
+    // What is missing, or may not be looked at, is left to the walk.
+    return path;
+  }
 }
 
 /** The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written. */

@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, type FSWatcher, lstatSync, readdirSync, type Stats, statSync, watch } from "node:fs";
-import { dirname, join } from "node:path";
 import { breathe } from "./files.ts";
+import { dirname, join } from "./system/paths.ts";
 
 export interface Watching {
   stop(): Promise<void>;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import type { JsonObject } from "../../core/json.ts";
+import { isWithin } from "../../core/recorded-path.ts";
 import type { Redactor } from "../../core/redaction.ts";
 import type { TrafficRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
@@ -205,7 +206,7 @@ function headerIn(headers: readonly string[], name: string): string | null {
 
 /** The nearest of the user's words on it: on the project, on the upstream, on everything. */
 function windowFor({ defaultMs, projects, hosts }: MatchWindow, upstream: string, cwd: string | null): number | null {
-  const inside = [...projects].filter(([folder]) => cwd !== null && `${cwd}/`.startsWith(`${folder.replace(/\/+$/, "")}/`));
+  const inside = [...projects].filter(([folder]) => cwd !== null && isWithin(cwd, folder));
   const [project] = inside.sort(([a], [b]) => b.length - a.length);
   const { host, hostname } = new URL(upstream);
   const given = [project?.[1], hosts.get(host), hosts.get(hostname)].find((window) => window !== undefined);

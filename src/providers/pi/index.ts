@@ -27,7 +27,7 @@ export const pi: Provider = {
     const agents = list(env.PI_CODING_AGENT_DIR);
     const own = sessions.length > 0 ? sessions : (agents.length > 0 ? agents : [`${home}/.pi/agent`]).map((dir) => `${dir}/sessions`);
     // An extension keeps its agents' records among temporary files.
-    return [...own, `${(env.TMPDIR || "/tmp").replace(/\/+$/, "")}/pi-subagents-*`];
+    return [...own, `${(env.TMPDIR || env.TMP || env.TEMP || "/tmp").replace(/[\\/]+$/, "")}/pi-subagents-*`];
   },
   stream(path) {
     const found = locate(path);
