@@ -8,6 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { userHome } from "../src/app/home.ts";
+import { hookCommand } from "../src/app/hook-install.ts";
+import { isOwnHook } from "../src/core/provider.ts";
 import { MAIN, retinue } from "./cli.ts";
 import { recordedHome } from "./fixtures.ts";
 
@@ -37,7 +39,14 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
   it("what is written is followed", async () => {
     const home = copyOf("claude", "c-nested");
     const transcript = readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(`${THREAD}.jsonl`)) ?? "";
-    const env = { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: join(home, "data"), NODE_OPTIONS: as(platform) };
+    // A slash at the end of a folder means nothing.
+    const env = {
+      PATH: process.env.PATH ?? "",
+      HOME: home,
+      CLAUDE_CONFIG_DIR: `${home}/.claude/`,
+      RETINUE_HOME: join(home, "data"),
+      NODE_OPTIONS: as(platform),
+    };
     const child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow"], { env, stdio: ["ignore", "pipe", "inherit"] });
     onTestFinished(() => void child.kill("SIGKILL"));
     let printed = "";
@@ -76,6 +85,13 @@ it("lines may end as they do on Windows", async () => {
   for (const path of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((one) => one.endsWith(".jsonl")))
     writeFileSync(join(home, path), readFileSync(join(home, path), "utf8").replaceAll("\n", "\r\n"));
   expect(shape(await tree("b"))).toEqual(before);
+});
+
+it("hooks are called by a command that shells of each system understand", () => {
+  expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe('/usr/bin/node "/opt/my tools/retinue.js" hook');
+  const onWindows = hookCommand("C:\\Program Files\\nodejs\\node.exe", "C:\\Users\\dev\\retinue\\bin\\retinue.js", "win32");
+  expect(onWindows).toBe('"C:/Program Files/nodejs/node.exe" C:/Users/dev/retinue/bin/retinue.js hook');
+  expect(isOwnHook(onWindows)).toBe(true);
 });
 
 it("the home is the profile folder on Windows, whatever a shell says", () => {

@@ -1,7 +1,8 @@
-import { lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
+import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome, userHome } from "./home.ts";
 
@@ -44,6 +45,16 @@ export function planHooks(action: "install" | "uninstall", provider: string, env
       if (action === "uninstall") rmSync(kept, { force: true });
     },
   };
+}
+
+/**
+ * The command to be written into an agent's settings, by full paths: an agent started from a desktop has another PATH than a shell. On Windows agents run it by
+ * Git Bash or by the system's own shell: paths with slashes mean the same to both.
+ */
+export function hookCommand(execPath: string, program: string, platform: string = process.platform): string {
+  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
+  const plain = (path: string) => quoted(platform === "win32" ? path.replaceAll("\\", "/") : path);
+  return `${plain(execPath)} ${plain(program)} hook`;
 }
 
 function settingsOf(name: string, env: Env): { readonly settings: HookSettings; readonly path: string } {
@@ -107,7 +118,7 @@ function write(path: string, text: string | null) {
   try {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(draft, text, { mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600 });
-    renameSync(draft, path);
+    renameOver(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
     throw new Failure("failed", `${path} cannot be written: ${(error as Error).message}`, [], error);

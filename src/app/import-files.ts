@@ -2,6 +2,7 @@ import { chmod, copyFile, lstat, mkdir, mkdtemp, rename, rm, stat } from "node:f
 import { relative } from "node:path";
 import { continues } from "../transports/files.ts";
 import { dirname, inside, join, resolve } from "../transports/system/paths.ts";
+import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 
@@ -76,7 +77,8 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
 async function stage(piece: Piece, copy: string, root: string): Promise<Staged> {
   await reading(piece.from, () => copyFile(piece.from, copy), "copy");
   // Private, as the product keeps its own, and not to be written to by mistake.
-  await chmod(copy, 0o400);
+  // On Windows that would be the attribute "read-only", which keeps even us from replacing it.
+  if (process.platform !== "win32") await chmod(copy, 0o400);
   const { size } = await stat(copy);
   const here = join(root, piece.to);
   const old = await stat(here).catch(() => null);
@@ -101,7 +103,7 @@ async function put(staged: readonly Staged[], root: string): Promise<void> {
   for (const { copy, to, did } of staged) {
     if (did === "same") continue;
     await mkdir(dirname(join(root, to)), { recursive: true, mode: 0o700 });
-    await rename(copy, join(root, to));
+    renameOver(copy, join(root, to));
   }
 }
 
@@ -113,8 +115,8 @@ async function swap(staged: readonly Staged[], root: string, folder: string, sta
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
     await rename(copy, target);
   }
-  await rename(join(root, folder), join(staging, "gone"));
-  await rename(fresh, join(root, folder));
+  renameOver(join(root, folder), join(staging, "gone"));
+  renameOver(fresh, join(root, folder));
 }
 
 function overall(fates: readonly Fate[]): Fate {

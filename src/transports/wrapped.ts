@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { RunEnded } from "../core/run-note.ts";
 import { MAX_RECORD } from "./files.ts";
+import { launch, signalsOf } from "./system/launch.ts";
 
 export interface WrapOptions {
   readonly command: readonly string[];
@@ -32,10 +33,11 @@ export interface Wrapped {
 const NEWLINE = 10;
 
 /** Runs a command as if we were not there: same input, same output, same terminal, same end. Rejects where it cannot be started. */
-export async function wrap({ command: [program = "", ...args], env, cwd, onLine, output, listens, isQuiet }: WrapOptions): Promise<Wrapped> {
+export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet }: WrapOptions): Promise<Wrapped> {
   const reads = onLine !== undefined || output === null;
   const stdio = [listens === true ? "pipe" : "inherit", reads ? "pipe" : "inherit", isQuiet === true ? "ignore" : "inherit"] as const;
-  const child = spawn(program, args, { env, stdio: [...stdio], ...(cwd === undefined ? {} : { cwd }) });
+  const { program, args, ...how } = launch(command, env);
+  const child = spawn(program, args, { env, stdio: [...stdio], ...how, ...(cwd === undefined ? {} : { cwd }) });
   const started = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", reject);
@@ -111,8 +113,7 @@ class Lines {
 }
 
 /** What others send to us is meant for the command. What a terminal sends goes to everybody before it, so that the command has it already. */
-const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
-const FROM_TERMINAL = ["SIGINT", "SIGQUIT"] as const;
+const { forwarded: FORWARDED, fromTerminal: FROM_TERMINAL } = signalsOf(process.platform);
 
 /** Hands signals on as long as it runs. The answer takes that back. */
 export function forwardSignals({ kill }: Wrapped): () => void {

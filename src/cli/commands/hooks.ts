@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Failure } from "../../app/failure.ts";
-import { type HookChange, planHooks } from "../../app/hook-install.ts";
+import { type HookChange, hookCommand, planHooks } from "../../app/hook-install.ts";
 import type { Context } from "../context.ts";
 import { changeOf } from "../render/change.ts";
 import { printable } from "../render/printable.ts";
@@ -14,7 +14,7 @@ export interface HooksOptions {
 export async function hooks(context: Context, action: "install" | "uninstall", provider: string, options: HooksOptions): Promise<void> {
   const { terminal, env, json } = context;
   const { out, talk, colors } = terminal;
-  const change = planHooks(action, provider, env, ownCommand());
+  const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(JSON.stringify({ path, changed: isChanged, done: isDone, before, after, tracers, next }, null, 2));
@@ -50,12 +50,6 @@ async function agrees(question: string): Promise<boolean> {
   } finally {
     prompt.close();
   }
-}
-
-/** By full paths: an agent started from a desktop has another PATH than a shell. */
-function ownCommand(): string {
-  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
-  return `${quoted(process.execPath)} ${quoted(ownProgram())} hook`;
 }
 
 function ownProgram(): string {

@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import { Failure } from "../../app/failure.ts";
+import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
 
 export interface ServeOptions {
@@ -40,13 +40,4 @@ export function portOf(given: string | undefined): number | null {
   if (!/^\d+$/.test(given) || port > 65_535)
     throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any that is free"]);
   return port;
-}
-
-function openBrowser(address: string, talk: (words: string) => void) {
-  const { platform, env } = process;
-  if (platform === "linux" && !env.DISPLAY && !env.WAYLAND_DISPLAY) return;
-  const [program, ...args] = platform === "darwin" ? ["open"] : platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
-  const child = spawn(program as string, [...args, address], { stdio: "ignore", detached: true });
-  child.on("error", () => talk("no browser could be opened; the address above is the dashboard's"));
-  child.unref();
 }

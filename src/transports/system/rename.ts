@@ -1,0 +1,19 @@
+import { renameSync } from "node:fs";
+
+/** What Windows answers while another program, such as a virus scanner, has one of the two open. */
+const BUSY: ReadonlySet<string | undefined> = new Set(["EPERM", "EACCES", "EBUSY"]);
+const PAUSES_MS = [10, 20, 40, 80, 160, 320, 640];
+
+/** Puts a file in the place of another, all at once. On Windows that is refused while somebody has it open, which passes. */
+export function renameOver(from: string, to: string, platform: string = process.platform, rename: typeof renameSync = renameSync): void {
+  for (const ms of platform === "win32" ? PAUSES_MS : []) {
+    try {
+      rename(from, to);
+      return;
+    } catch (error) {
+      if (!BUSY.has((error as NodeJS.ErrnoException).code)) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    }
+  }
+  rename(from, to);
+}
