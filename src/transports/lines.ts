@@ -23,8 +23,8 @@ export interface RecordLine {
   readonly isBehind?: true;
 }
 
-/** Where the records of one line stand in it; null where the line is one record. */
-export type SplitLine = (line: Uint8Array) => readonly { readonly start: number; readonly end: number }[] | null;
+/** Where the records of one line stand in it; null where the line is one record. `isBehind`: another record stands before it. */
+export type SplitLine = (line: Uint8Array, isBehind: boolean) => readonly { readonly start: number; readonly end: number }[] | null;
 
 /** Where reading goes on: so many bytes and lines lie behind. */
 export interface LinePosition {
@@ -191,7 +191,7 @@ function addLine(lines: Line[], bytes: Buffer, { split, isBehind, ...at }: LineA
   if (blanks < 0) return;
   const offset = at.end - (at.ended ? 1 : 0) - bytes.length + start;
   const behind = { isBehind: true } as const;
-  const records = split(content);
+  const records = split(content, isBehind);
   // Without the blanks before it, so that it has the same place when it is read by itself and when it is read with the record before it.
   if (records === null) lines.push({ is: "line", bytes: content.subarray(blanks), offset: offset + blanks, ...at, ...(isBehind ? behind : {}) });
   for (const [i, span] of records?.entries() ?? []) {
