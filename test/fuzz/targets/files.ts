@@ -41,7 +41,7 @@ const witness: Parser = {
 
 export const linesTarget: Target = {
   name: "lines",
-  weight: 2,
+  weight: 0.5,
   open: withFolder((folder) => {
     const path = join(folder, "lines.jsonl");
     const readFrom = async (from?: ReturnType<typeof positionAfter>) => {
@@ -86,7 +86,7 @@ const SESSION = "16ff625c-81fc-41a2-88cf-4b4069d6af28";
 
 export const hookTarget: Target = {
   name: "hooks",
-  weight: 2,
+  weight: 0.5,
   open: withFolder((folder) => {
     const env = { HOME: join(folder, "home"), RETINUE_HOME: join(folder, "home", "data") };
     const samples = readFileSync(join(FIXTURES, "hooks/grok-1.0.41.jsonl"), "utf8")
@@ -129,7 +129,7 @@ export const hookTarget: Target = {
 
 export const importTarget: Target = {
   name: "imports",
-  weight: 1,
+  weight: 0.25,
   open: withFolder((folder) => {
     const env = { HOME: join(folder, "home"), RETINUE_HOME: join(folder, "home", "data") };
     const samples = ["claude/a-single", "codex/any-v2@0.145.0", "pi"].flatMap((name) =>
@@ -162,7 +162,7 @@ export const importTarget: Target = {
 
 export const notesTarget: Target = {
   name: "notes",
-  weight: 2,
+  weight: 1,
   open: withFolder((folder) => {
     const env = { HOME: folder, RETINUE_HOME: join(folder, "data") };
     const [provider] = PROVIDERS.filter(({ recorded }) => recorded !== undefined);
@@ -195,7 +195,7 @@ const COMMAND = "/usr/local/bin/retinue hook";
 /** An input is the text of a product's settings file. */
 export const hookSettingsTarget: Target = {
   name: "hook-settings",
-  weight: 4,
+  weight: 8,
   open: () => {
     const sample = { model: "opus", hooks: { Stop: [{ matcher: "x", hooks: [{ type: "command", command: "say done", timeout: 5 }] }] }, env: { A: "1" } };
     return {

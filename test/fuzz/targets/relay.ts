@@ -12,7 +12,7 @@ const MAX_STEPS = 5_000;
 /** An input is lines: frames, and answers that begin with `<status> `. The answers are given in turn to whatever is asked, again and again. */
 export const relayTarget: Target = {
   name: "relay",
-  weight: 4,
+  weight: 6,
   open: () => {
     const { frames, rest } = followed("nested");
     const bodies = Object.values(rest);
