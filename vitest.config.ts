@@ -8,6 +8,7 @@ export default defineConfig(({ mode }) => ({
     // A missing assertion is a test that cannot fail.
     expect: { requireAssertions: true },
     globalSetup: "test/global-setup.ts",
+    setupFiles: "test/setup.ts",
     // Real processes on a busy machine take their time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

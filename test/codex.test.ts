@@ -17,6 +17,7 @@ import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { processLiveness } from "../src/transports/processes.ts";
 import { retinue, retinueJson } from "./cli.ts";
 import { filesBelow, recordedHome } from "./fixtures.ts";
+import { needsLinux } from "./needs.ts";
 
 const NOW = Date.parse("2027-01-01");
 const STORES: readonly [string, (folder: string) => Promise<Store>][] = [
@@ -257,7 +258,8 @@ describe("a packed rollout", () => {
 });
 
 describe("a thread whose writer holds its lock", () => {
-  it("runs, and is shut down as soon as nobody does", async () => {
+  it("runs, and is shut down as soon as nobody does", async (context) => {
+    needsLinux("flock(1)")(context);
     const home = new Home("v2-kill");
     cpSync(join(recordedHome("codex", "v2-kill").home, "../home-at-kill"), home.path, { recursive: true });
     const locks = join(home.path, ".codex/thread-writer-locks");

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, sta
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { needsPosix } from "./needs.ts";
 
 const BIN = join(import.meta.dirname, "../bin/retinue.js");
 let scratch: string;
@@ -11,6 +12,7 @@ beforeEach(() => {
   scratch = mkdtempSync(join(tmpdir(), "retinue-compiled-"));
   for (const folder of ["home", "tmp", "elsewhere"]) mkdirSync(join(scratch, folder));
 });
+beforeEach(needsPosix("file modes"));
 afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const folder = () => join(scratch, "home/.cache/retinue/compiled");

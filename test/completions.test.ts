@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Argument, Command, Option } from "commander";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PROVIDER_NAMES } from "../src/app/machine.ts";
 import { bashCompletion } from "../src/cli/completions/bash.ts";
 import { fishCompletion } from "../src/cli/completions/fish.ts";
@@ -13,6 +13,7 @@ import { type CommandModel, modelOf, PLACEHOLDERS, placeholderOf, withAllBelow }
 import { zshCompletion } from "../src/cli/completions/zsh.ts";
 import { buildProgram } from "../src/cli/program.ts";
 import { retinue } from "./cli.ts";
+import { needsPosix } from "./needs.ts";
 
 const run = promisify(execFile);
 const scratch = mkdtempSync(join(tmpdir(), "retinue-completions-"));
@@ -104,6 +105,8 @@ describe.each(models)("the scripts of $name", ({ name, model }) => {
 });
 
 describe("in bash", () => {
+  beforeEach(needsPosix("bash of its own"));
+
   beforeAll(() => {
     for (const { name, model } of models) writeFileSync(join(scratch, `${name}.bash`), bashCompletion(model, name));
     mkdirSync(join(scratch, "files", "a folder"), { recursive: true });

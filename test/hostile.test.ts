@@ -8,6 +8,7 @@ import { MUTATIONS } from "./bad-input/mutations.ts";
 import { agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, toolUse } from "./claude-records.ts";
 import { retinue } from "./cli.ts";
 import { filesBelow } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 
 const scratch = scratchFolder();
 const COMMANDS = [["ls"], ["ls", "--json"], ["tree", "latest", "--all"], ["latest", "--full"], ["events", "latest", "--subtree"]];
@@ -37,7 +38,8 @@ describe("a spoilt home", () => {
     expect(stdout).toMatch(/(error|data-loss|info) +[a-z0-9-]+ ×[1-9]/);
   });
 
-  it("with pipes and circles in it does not keep anybody waiting", async () => {
+  it("with pipes and circles in it does not keep anybody waiting", async (context) => {
+    needsPosix("pipes among files")(context);
     const home = spoilable(scratch(), "a-single");
     home.put("projects/p/x.txt", "");
     execFileSync(

@@ -2,10 +2,11 @@
 import { appendFileSync, chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type AgentTree, Failure, NotSupported, open, run } from "../src/app/api.ts";
 import { retinueJson } from "./cli.ts";
 import { FIXTURES, recordedHome } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-library-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -80,6 +81,8 @@ describe("open", () => {
 });
 
 describe("run", () => {
+  beforeEach(needsPosix("scripts that name their interpreter"));
+
   function program(name: string, text: string) {
     const home = join(scratch, `home-${homes++}`);
     mkdirSync(home, { recursive: true });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { lookIntoOutbox } from "../src/app/export/outbox.ts";
 import { flush } from "../src/app/flush.ts";
-import { keep } from "../src/app/library.ts";
+import { keep } from "../src/app/kept-file.ts";
 import { loadSettings } from "../src/app/settings.ts";
 import { serve } from "../src/server/serve.ts";
 import { retinue } from "./cli.ts";

@@ -8,6 +8,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
+/** On Windows npm is a script of the shell. */
+const npm = (args: readonly string[], cwd: string) => run("npm", [...args], { cwd, shell: process.platform === "win32" });
 const ROOT = join(import.meta.dirname, "..");
 const BIN = join("node_modules", "retinue", "bin", "retinue.js");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
@@ -15,9 +17,9 @@ const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
 /** What a person gets from the registry: the tarball, its dependencies, and nothing of ours besides. */
 beforeAll(async () => {
   // The build is part of the test command and has just run; packing it again would empty dist/ under other tests.
-  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", scratch], { cwd: ROOT });
+  const { stdout } = await npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", scratch], ROOT);
   writeFileSync(join(scratch, "package.json"), '{"private":true}');
-  await run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", join(scratch, stdout.trim())], { cwd: scratch });
+  await npm(["install", "--omit=dev", "--no-audit", "--no-fund", join(scratch, stdout.trim())], scratch);
 }, 120_000);
 afterAll(() => rmSync(scratch, { recursive: true }));
 

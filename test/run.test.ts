@@ -4,15 +4,18 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../src/core/event.ts";
 import { FIXTURES } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 import { until } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 const scratch = mkdtempSync(join(tmpdir(), "retinue-run-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 let homes = 0;
+
+beforeEach(needsPosix("signals, nor scripts that name their interpreter"));
 
 /** A home of its own, and programs in it that are called as agents are. */
 function stage() {

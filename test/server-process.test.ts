@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentTree } from "../src/core/agent.ts";
 import { recordedHome } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 import { LiveReader, until } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
@@ -54,7 +55,8 @@ const note = () => join(scratch, "data/server.json");
 const health = async (address: string) => (await (await fetch(new URL("/api/health", address))).json()) as { pid: number; clients: number; demo: boolean };
 
 describe("retinue serve", () => {
-  it("prints its address alone on a line, and ends in order when asked to, with its streams and its note", async () => {
+  it("prints its address alone on a line, and ends in order when asked to, with its streams and its note", async (context) => {
+    needsPosix("way to ask a process to end")(context);
     const run = new Run(["serve", "--port", "0", "--no-open"]);
     const address = await run.address();
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);

@@ -29,6 +29,7 @@ import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { noReads } from "../src/transports/files.ts";
 import { MUTATIONS } from "./bad-input/mutations.ts";
 import { caseNames, filesBelow, recordedHome } from "./fixtures.ts";
+import { needsPosix } from "./needs.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-sync-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -247,7 +248,8 @@ describe("bit by bit or all at once", () => {
 });
 
 describe("what is no file", () => {
-  it("is told and never waited for, whether it was there at first or takes a file's place", async () => {
+  it("is told and never waited for, whether it was there at first or takes a file's place", async (context) => {
+    needsPosix("pipes among files")(context);
     const files = copyCase("a-single");
     const transcript = files.find((file) => file.endsWith(".jsonl") && !file.includes("subagents")) ?? "";
     const folder = dirname(transcript);

@@ -7,6 +7,7 @@ import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { parse } from "yaml";
 import { userHome } from "../src/app/home.ts";
 import { hookCommand } from "../src/app/hook-install.ts";
 import { isOwnHook } from "../src/core/provider.ts";
@@ -70,6 +71,20 @@ describe.each(["win32", "darwin"])("on %s", (platform) => {
       )
       .toContain("One more.");
   });
+});
+
+it("the workflow for GitHub runs all tests on each system and each version of Node.js, and may do nothing but read", () => {
+  const root = join(import.meta.dirname, "..");
+  const { on, permissions, jobs } = parse(readFileSync(join(root, ".github/workflows/ci.yml"), "utf8"));
+  const { matrix } = jobs.test.strategy;
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  expect(Object.keys(on)).toEqual(["push", "pull_request"]);
+  expect(permissions).toEqual({ contents: "read" });
+  expect(matrix.os).toEqual(["ubuntu-latest", "macos-latest", "windows-latest"]);
+  expect(engines.node).toMatch(new RegExp(`^>=${matrix.node[0]}\\.`));
+  const steps: { uses?: string; run?: string }[] = jobs.test.steps;
+  expect(steps.flatMap(({ run }) => run ?? [])).toEqual(["npm ci", expect.stringContaining("rm -f node_modules/.bin/node "), "npm test"]);
+  for (const { uses } of steps) expect(uses ?? "actions/x@v1").toMatch(/^actions\/[\w-]+@v\d+$/);
 });
 
 it("lines may end as they do on Windows", async () => {

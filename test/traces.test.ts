@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readStory } from "../src/app/export/story.ts";
 import { flush } from "../src/app/flush.ts";
 import { hook } from "../src/app/hook.ts";
-import { keep } from "../src/app/library.ts";
+import { keep } from "../src/app/kept-file.ts";
 import { readMachine } from "../src/app/machine.ts";
 import type { AgentKey } from "../src/core/ids.ts";
 import { agentOf, subtreeOf } from "../src/core/link.ts";

@@ -81,8 +81,11 @@ class Opened implements Retinue {
     this.#followers += 1;
     try {
       for await (const threads of live(this.#library, { signal })) {
-        const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
-        for (const root of roots) yield treeOf(this.#library.forestOf([root]), root, this.#library.price);
+        const trees = await this.#library.ask(() => {
+          const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
+          return [...roots].map((root) => treeOf(this.#library.forestOf([root]), root, this.#library.price));
+        });
+        yield* trees;
       }
     } finally {
       this.#followers -= 1;

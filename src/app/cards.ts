@@ -10,7 +10,8 @@ import type { KeptCard } from "../stores/sqlite/cards.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
 import { Failure } from "./failure.ts";
 import type { Env } from "./home.ts";
-import { keep, keptPath, type Library } from "./library.ts";
+import { keep, keptPath } from "./kept-file.ts";
+import type { Library } from "./library.ts";
 import { RELAYED_NAMES } from "./relayed.ts";
 import { resolve } from "./resolve.ts";
 

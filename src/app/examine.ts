@@ -2,8 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../core/problem.ts";
 import { system } from "../transports/system/index.ts";
 import { type Env, retinueHome } from "./home.ts";
-import { indexPath } from "./index-file.ts";
-import { keptPath, type Library } from "./library.ts";
+import { indexPath, setAsideFiles } from "./index-file.ts";
+import { keptPath } from "./kept-file.ts";
+import type { Library } from "./library.ts";
 import type { SettingsFile } from "./settings.ts";
 
 export interface Examination {
@@ -43,8 +44,8 @@ export interface Examination {
 const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
-/** What was found where, and what could not be read and why. */
-export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env): Examination {
+/** What was found where, and what could not be read and why. `polling`: what there is to say about folders that are not watched. */
+export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env, polling: string | null): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
   const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
@@ -61,7 +62,10 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
     agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
     internal: roots.reduce((sum, root) => sum + root.internals, 0),
     system: examineSystem(),
-    problems: countProblems(library),
+    problems: countProblems(library, [
+      ...setAside(env),
+      ...(polling === null ? [] : [{ code: "folders-not-watched" as const, where: retinueHome(env), detail: polling }]),
+    ]),
   };
 }
 
@@ -76,8 +80,17 @@ function sizeOf(path: string): number {
   return ["", "-wal"].reduce((sum, suffix) => sum + (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-function countProblems(library: Library): Examination["problems"] {
-  const now = Map.groupBy([...library.problems, ...library.unfinished()], (problem) => problem.code);
+/** Databases of ours that were found damaged. */
+function setAside(env: Env): readonly Problem[] {
+  const found = (path: string, code: ProblemCode) =>
+    setAsideFiles(path)
+      .filter((file) => !/-(?:wal|shm)$/.test(file))
+      .map((where) => ({ code, where, detail: `set aside ${new Date(statSync(where).ctimeMs).toISOString()}` }));
+  return [...found(indexPath(env), "index-set-aside"), ...found(keptPath(env), "decisions-set-aside")];
+}
+
+function countProblems(library: Library, more: readonly Problem[]): Examination["problems"] {
+  const now = Map.groupBy([...library.problems, ...library.unfinished(), ...more], (problem) => problem.code);
   const passing = [...now].map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list }));
   const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
   return [...byCode]

@@ -10,7 +10,8 @@ import { MAX_OUTBOX_BYTES } from "./export/put.ts";
 import { isTracing, type Looked, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
 import type { Env } from "./home.ts";
 import { mayRun, notedInstance } from "./instance-note.ts";
-import { keep, type Library } from "./library.ts";
+import { keep } from "./kept-file.ts";
+import type { Library } from "./library.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings, redactionOf } from "./settings.ts";
 

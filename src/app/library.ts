@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
@@ -10,22 +10,23 @@ import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
-import type { Kept } from "../stores/sqlite/kept.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { processLiveness } from "../transports/processes.ts";
-import { join } from "../transports/system/paths.ts";
 import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
-import { Failure } from "./failure.ts";
 import { Forests } from "./forests.ts";
-import { type Env, followedRoots, recordingsRoot, retinueHome } from "./home.ts";
+import { type Env, followedRoots, recordingsRoot } from "./home.ts";
+import { Index, indexPath } from "./index-file.ts";
+import { keptPath, linksChanged, manualLinks } from "./kept-file.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
 import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
+import { unfinishedIn } from "./unfinished.ts";
 
 export interface LibraryOptions {
   readonly env: Env;
-  readonly store: Store;
+  /** A store alone is not replaced when it fails. */
+  readonly store: Store | Index;
   readonly price: Price;
   readonly providers?: readonly Provider[];
   readonly now?: () => number;
@@ -60,7 +61,6 @@ export type ThreadPlace = NonNullable<RootFilter["after"]>;
 const PAGE = 200;
 /** Below this, other threads would hardly be warm when everything is read. */
 const MUCH_BYTES = 128 << 20;
-const BLANKS = 64;
 /** By default the file systems of these systems do not tell two spellings of a name apart. */
 const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
 /** Nothing runs for longer than this without writing a word. */
@@ -72,11 +72,16 @@ export class Library {
   readonly counts: ReadCounts = noReads();
   #discovery: Discovery = { roots: [], problems: [] };
   readonly #unreadable = new Map<string, Problem>();
-  readonly #forests = new Forests();
+  #forests = new Forests();
+  readonly index: Index;
   #manual: readonly ManualLink[] = [];
+  /** What people decided cannot be read at present. */
+  #isUndecided = false;
+  #factsAtHand = 0;
 
   constructor(options: LibraryOptions) {
     this.#options = options;
+    this.index = options.store instanceof Index ? options.store : Index.of(options.store);
   }
 
   get price(): Price {
@@ -84,7 +89,7 @@ export class Library {
   }
 
   get store(): Store {
-    return this.#options.store;
+    return this.index.store;
   }
 
   get roots(): readonly RootSeen[] {
@@ -103,22 +108,17 @@ export class Library {
 
   /** What stands in the way at present: folders and files that cannot be read. */
   get problems(): readonly Problem[] {
-    return [...this.#discovery.problems, ...this.#unreadable.values()];
+    const { trouble } = this.index;
+    const own: Problem[] = [
+      ...(trouble === null ? [] : [{ code: "index-unusable" as const, where: indexPath(this.#options.env), detail: trouble }]),
+      ...(this.#isUndecided ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }] : []),
+    ];
+    return [...own, ...this.#discovery.problems, ...this.#unreadable.values()];
   }
 
   /** Last lines that are still being written, or were never finished, and transcripts in which nothing stands yet. */
   unfinished(): readonly Problem[] {
-    const problems: Problem[] = [];
-    for (const state of this.store.unfinished()) {
-      const { path, size, offset, lines } = state;
-      const stream = this.source(path)?.stream;
-      // Of a packed file the offset is one in what is packed.
-      if (stream?.shape !== "lines" || (stream.packed !== undefined && size > 0)) continue;
-      if (size === 0) problems.push({ code: "file-empty", where: path, detail: "0 bytes" });
-      else if (!isBlankAfter(state)) problems.push({ code: "line-unfinished", where: `${path}:${lines + 1}`, detail: `${size - offset} bytes` });
-      else if (offset === 0) problems.push({ code: "file-empty", where: path, detail: `${size} bytes of blanks` });
-    }
-    return problems;
+    return unfinishedIn(this.store.unfinished(), (path) => this.source(path));
   }
 
   now(): number {
@@ -126,8 +126,46 @@ export class Library {
   }
 
   /** Reads what is new on disk and works out what follows from it. Says which threads were told something. */
-  async refresh(): Promise<ReadonlySet<AgentKey>> {
-    const { env, store, providers, roots, crew } = this.#options;
+  refresh(): Promise<ReadonlySet<AgentKey>> {
+    return this.#withStore(() => this.#refresh());
+  }
+
+  /** What was worked out from the store before does not hold for the one that took its place. */
+  #startOver(): void {
+    this.#forests = new Forests();
+    if (this.#factsAtHand > 0) this.keepAtHand(this.#factsAtHand);
+    this.#unreadable.clear();
+  }
+
+  #withStore<T>(work: () => Promise<T>): Promise<T> {
+    return this.index.run(work, async () => {
+      this.#startOver();
+      await this.#refresh();
+    });
+  }
+
+  /** Asks something of what is known. Where that shows that the index is damaged, it is made anew first, and asked again. */
+  async ask<T>(question: () => T | Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (error) {
+      if (!this.index.distrust(error)) throw error;
+      await this.refreshPaths([]);
+      return question();
+    }
+  }
+
+  /** Back to the index file once it can be written again. It is filled first; until then memory answers. */
+  async returnToFile(): Promise<boolean> {
+    const isBack = await this.index.returnToFile(async (store) => void (await new Library({ ...this.#options, store }).refresh()));
+    if (isBack) this.#startOver();
+    return isBack;
+  }
+
+  async #refresh(): Promise<ReadonlySet<AgentKey>> {
+    const { env, providers, roots } = this.#options;
+    const { store } = this;
+    const crew = this.index.trouble === null ? this.#options.crew : undefined;
     const look = (much: number) => lookAround({ env, store, providers, roots, much });
     const first = await look(crew === undefined ? Number.POSITIVE_INFINITY : MUCH_BYTES);
     this.#discovery = { roots: first.roots, problems: first.problems };
@@ -175,8 +213,12 @@ export class Library {
   }
 
   /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
-  async refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
-    const { store } = this.#options;
+  refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
+    return this.#withStore(() => this.#refreshPaths(paths));
+  }
+
+  async #refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
+    const { store } = this;
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
     for (const path of new Set(paths.map(knownAs))) {
@@ -194,10 +236,14 @@ export class Library {
   grown: ReadonlyMap<string, number> = new Map();
 
   async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
-    const { env, store, onProgress, price, isMember = false } = this.#options;
+    const { env, onProgress, price, isMember = false } = this.#options;
+    const { store } = this;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
     const manualBefore = this.#manual;
-    this.#manual = await manualLinks(env);
+    const manual = await manualLinks(env);
+    this.#isUndecided = manual === null;
+    // What was last known holds until it can be read again.
+    this.#manual = manual ?? this.#manualNoted();
     this.#followBasis();
     const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
     const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
@@ -221,14 +267,17 @@ export class Library {
 
   /** From now on the same will be asked again and again. */
   keepAtHand(facts: number): void {
+    this.#factsAtHand = facts;
     this.store.keepFacts(facts);
     this.#forests.isKeeping = true;
   }
 
   /** Works out anew what may change without a word being written. Says whether anything still may. */
-  recheck(): boolean {
-    for (const { key } of this.#unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
-    return this.mayChange();
+  recheck(): Promise<boolean> {
+    return this.#withStore(async () => {
+      for (const { key } of this.#unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+      return this.mayChange();
+    });
   }
 
   /** Whether something may change without a word being written. */
@@ -252,16 +301,21 @@ export class Library {
   }
 
   #followBasis() {
-    const { store, basis = "" } = this.#options;
+    const { basis = "" } = this.#options;
+    const { store } = this;
     if ((store.note("basis") ?? "") === basis) return;
     store.invalidate();
     store.setNote("basis", basis);
   }
 
+  #manualNoted(): readonly ManualLink[] {
+    return JSON.parse(this.store.note("manual") ?? "[]") as ManualLink[];
+  }
+
   /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
   #followManual() {
-    const { store, price } = this.#options;
-    const changed = linksChanged(JSON.parse(store.note("manual") ?? "[]") as ManualLink[], this.#manual);
+    const [store, { price }] = [this.store, this.#options];
+    const changed = linksChanged(this.#manualNoted(), this.#manual);
     if (changed.length === 0) return;
     for (const { child, parent } of changed) {
       projectThreads(store, [threadOf(child)], this.#context(), price);
@@ -340,49 +394,5 @@ export class Library {
 
   close(): void {
     this.store.close();
-  }
-}
-
-function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
-  // Links that an older version noted have no call and no request.
-  const nameOf = ({ child, parent, call, request }: ManualLink) => JSON.stringify([child, parent, call ?? null, request ?? null]);
-  const same = (a: ManualLink) => (b: ManualLink) => nameOf(a) === nameOf(b);
-  return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
-}
-
-/** Blank lines at the end of a file are not waited for. */
-function isBlankAfter({ path, offset, size }: FileState): boolean {
-  if (size - offset > BLANKS) return false;
-  const file = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(size - offset);
-    readSync(file, bytes, 0, bytes.length, offset);
-    return !bytes.some((byte) => byte > 32);
-  } finally {
-    closeSync(file);
-  }
-}
-
-export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
-
-/** Opens what people decided; made on first use. */
-export async function keep(env: Env): Promise<Kept> {
-  // Loaded on demand: most commands never need it.
-  const { openKept } = await import("../stores/sqlite/kept.ts");
-  try {
-    return await openKept(keptPath(env));
-  } catch (error) {
-    throw new Failure("failed", `cannot open ${keptPath(env)}: ${(error as Error).message}`, [], error);
-  }
-}
-
-/** Looking leaves no trace: nothing is created where nobody decided anything yet. */
-async function manualLinks(env: Env): Promise<readonly ManualLink[]> {
-  if (!existsSync(keptPath(env))) return [];
-  const kept = await keep(env);
-  try {
-    return kept.links();
-  } finally {
-    kept.close();
   }
 }

@@ -3,7 +3,8 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.
 import { UNANSWERED_RULE } from "../core/parents.ts";
 import { Failure } from "./failure.ts";
 import type { Env } from "./home.ts";
-import { keep, type Library } from "./library.ts";
+import { keep } from "./kept-file.ts";
+import type { Library } from "./library.ts";
 import { uriOf } from "./requests.ts";
 import { resolve } from "./resolve.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { Failure } from "./failure.ts";
 import type { Env } from "./home.ts";
-import { keep, keptPath } from "./library.ts";
+import { keep, keptPath } from "./kept-file.ts";
 import { type RelayView, ServerRelay } from "./relay.ts";
 import { relayedProvider, relayId, serverAddress } from "./relayed.ts";
 

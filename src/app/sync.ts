@@ -3,6 +3,7 @@ import type { AgentKey } from "../core/ids.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Stream } from "../core/provider.ts";
 import type { FileBatch, FileState, SaidText, Store } from "../core/store.ts";
+import { StoreFault } from "../stores/fault.ts";
 import { type ReadCounts, readWhole, tailBefore } from "../transports/files.ts";
 import { type LinePosition, positionAfter } from "../transports/lines.ts";
 import { inside, join } from "../transports/system/paths.ts";
@@ -44,6 +45,7 @@ export async function sync(store: Store, looked: Looked, known: ReadonlyMap<stri
       if (found.stream.shape === "database") await syncDatabase({ ...found, stream: found.stream }, known.get(found.path) ?? null, store, writer, options);
       else await readOn(found, known.get(found.path) ?? null, writer, options.counts);
     } catch (error) {
+      if (error instanceof StoreFault) throw error;
       // What it said before stays; it is tried again the next time.
       options.onUnreadable({ code: "file-unreadable", where: found.path, detail: (error as Error).message });
     }

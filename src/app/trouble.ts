@@ -11,6 +11,7 @@ const SOURCES: ReadonlySet<Problem["code"]> = new Set([
   "log-without-database",
   "agent-file-not-sidechain",
   "agent-file-foreign",
+  "decisions-unreadable",
 ]);
 
 const isLoss = ({ code }: Problem) => PROBLEMS[code][0] !== "info";

@@ -46,6 +46,17 @@ export function tell({ talk }: Terminal, problems: readonly Problem[]): void {
   if (line !== null) talk(oneLine(line));
 }
 
+/** What the command that runs works with. */
+let current: Library | null = null;
+
+/** True where a command failed because the index was damaged: it was made anew by now, and the command may run once more. */
+export async function isRepaired(error: unknown): Promise<boolean> {
+  if (current === null || !current.index.distrust(error)) return false;
+  await current.refreshPaths([]);
+  current.close();
+  return true;
+}
+
 export function openContext(options: CommonOptions): Context {
   const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true });
   const { env } = process;
@@ -59,6 +70,7 @@ export function openContext(options: CommonOptions): Context {
     const began = performance.now();
     const { talk, progress } = terminal;
     const found = await openLibrary({ env, settings: await settings(), talk, ...(progress === null ? {} : { onProgress: progress }) });
+    current = found;
     price = found.price;
     await found.refresh();
     if (options.debug === true) {

@@ -1,8 +1,8 @@
 import { CommanderError } from "commander";
-import { Failure, type FailureCode } from "../app/failure.ts";
+import { asFailure, type FailureCode } from "../app/failure.ts";
 import { printable } from "./render/printable.ts";
 
-const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1 };
+const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
 /** The one place where an error becomes words on stderr and an exit code. */
 export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
@@ -12,10 +12,11 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
     say(error.message.replace(/^error: /, ""), [options.usage]);
     return EXIT.usage;
   }
-  if (error instanceof Failure) {
-    say(error.message, error.next);
-    if (options.debug && error.cause !== undefined) console.error(error.cause);
-    return EXIT[error.code];
+  const failure = asFailure(error);
+  if (failure !== null) {
+    say(failure.message, failure.next);
+    if (options.debug && failure.cause !== undefined) console.error(failure.cause);
+    return EXIT[failure.code];
   }
   say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
   if (options.debug) console.error(error);

@@ -1,3 +1,4 @@
+import { isRepaired } from "./context.ts";
 import { report } from "./failure.ts";
 import { buildProgram, usageFor, withUnknownCommand } from "./program.ts";
 
@@ -7,9 +8,20 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// A command that has printed something cannot begin once more.
+let isPrinted = false;
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = ((...args: Parameters<typeof write>) => {
+  isPrinted = true;
+  return write(...args);
+}) as typeof write;
+
 const program = buildProgram();
 try {
-  await program.parseAsync();
+  await program.parseAsync().catch(async (error: unknown) => {
+    if (isPrinted || !(await isRepaired(error))) throw error;
+    await buildProgram().parseAsync();
+  });
 } catch (error) {
   process.exitCode = report(withUnknownCommand(error, program), { debug: process.argv.includes("--debug"), usage: usageFor(program, process.argv.slice(2)) });
 }

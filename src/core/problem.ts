@@ -33,6 +33,14 @@ export const PROBLEMS = {
   "thread-missing": ["data-loss", "Agents name a thread whose own transcript is gone; they are listed under it all the same."],
   "parent-conflict": ["info", "Equally strong evidence names different parents; the earliest was taken."],
   "parent-cycle": ["error", "Agents name each other as parents in a circle; it was cut at the weakest evidence."],
+  "index-set-aside": ["info", "The index was damaged; it was set aside and made anew from the transcripts. The file set aside may be deleted."],
+  "index-unusable": ["error", "The index cannot be used; everything is read into memory instead, which takes longer."],
+  "decisions-set-aside": [
+    "data-loss",
+    "The file with links, cards and the outbox was damaged; it was set aside, and what could be saved, or the last good copy, took its place.",
+  ],
+  "decisions-unreadable": ["error", "The file with links, cards and the outbox cannot be read; manual links are as last known."],
+  "folders-not-watched": ["info", "The system watches no more folders; those that it does not watch are polled, so that changes there show later."],
   "manual-link-unknown": ["info", "A manual link names an agent that no record knows; it has no effect."],
 } as const satisfies Record<string, readonly [Severity, string]>;
 

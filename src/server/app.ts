@@ -19,7 +19,11 @@ const MAX_BODY = 64 * 1024;
 /** Everything that is answered over HTTP. */
 export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   const app = new Hono();
-  app.onError((error, c) => answerTo(c, error, context.talk));
+  app.onError((error, c) => {
+    // Whoever asks again a moment later gets an answer: the index is made anew meanwhile.
+    if (context.library.index.distrust(error)) context.state.tell([]);
+    return answerTo(c, error, context.talk);
+  });
   app.notFound((c) => refusal(c, "not_found", `there is no ${c.req.method} ${c.req.path}`, "/api/openapi.json lists what there is"));
   app.use(safeHeaders, guard(guarded));
   app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));

@@ -3,6 +3,7 @@ import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import type { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
+import type { Troubles } from "../app/troubles.ts";
 import type { Hub } from "./hub.ts";
 
 /** What the routes work with. */
@@ -28,6 +29,8 @@ export interface ServerContext {
 export interface ServerState {
   reading: { readonly done: number; readonly all: number } | null;
   watching: boolean;
+  /** What cannot be done at the moment. */
+  readonly troubles: Troubles;
   clients: number;
   /** Tells of files that have changed, before the operating system does. */
   tell: (paths: readonly string[]) => void;

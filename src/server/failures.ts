@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { Failure, type FailureCode } from "../app/failure.ts";
+import { asFailure, type FailureCode } from "../app/failure.ts";
 
 export const STATUS = {
   usage: 400,
@@ -11,6 +11,7 @@ export const STATUS = {
   expired: 410,
   too_large: 413,
   internal: 500,
+  unavailable: 503,
 } as const satisfies Record<FailureCode | string, number>;
 export type ErrorCode = keyof typeof STATUS;
 
@@ -21,7 +22,8 @@ export function refusal(c: Context, code: ErrorCode, message: string, next: stri
 
 /** The one place where an error becomes an answer. */
 export function answerTo(c: Context, error: unknown, talk: (words: string) => void) {
-  if (error instanceof Failure) return refusal(c, error.code, error.message, error.next.length === 0 ? null : error.next.join("\n"));
+  const failure = asFailure(error);
+  if (failure !== null) return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
   if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
   talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; the terminal it runs in says more");

@@ -9,27 +9,8 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.
 import { treeOf, withoutChildren } from "../core/record.ts";
 import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
-import type { Change, Entry, Journal } from "./journal.ts";
-
-/** What a client wants to hear of. Nothing named means everything. */
-export interface Wishes {
-  readonly threads: boolean;
-  readonly trees: readonly AgentKey[];
-  readonly events: readonly AgentKey[];
-  readonly logs: readonly AgentKey[];
-  readonly cards: boolean;
-}
-
-export const isEverything = ({ threads, trees, events, logs, cards }: Wishes) => !threads && !cards && trees.length + events.length + logs.length === 0;
-
-export function concerns(wishes: Wishes, { type, isThread, chain: [own, ...above] }: Entry): boolean {
-  if (isEverything(wishes)) return true;
-  if (type === "card" || type === "card-removed") return wishes.cards;
-  const isIn = (keys: readonly AgentKey[]) => keys.some((key) => key === own || above.includes(key));
-  const asEvent = () => isIn(wishes.logs) || wishes.events.some((key) => key === own);
-  const asRecord = () => (wishes.threads && isThread) || isIn(wishes.trees);
-  return type === "event" ? asEvent() : type === "reset" ? asEvent() || asRecord() : asRecord();
-}
+import type { Change, Journal } from "./journal.ts";
+import { isEverything, type Wishes } from "./wishes.ts";
 
 /** Somebody follows, or did until a moment ago and may come back. */
 interface Follow {
@@ -126,6 +107,14 @@ export class Hub {
     this.#journal.append(await this.#events(forest, grown));
     if (this.#follows.has(CARDS)) this.#journal.append(await this.#board.changes(forest));
     for (const { roots, log } of this.#cardLogs.values()) if (roots.some((key) => forest.agents.has(key))) await this.#readOn(roots, log);
+  }
+
+  /** What was told so far no longer holds, or not all of it was told: everybody asks anew. */
+  startOver(): Promise<void> {
+    return this.#inTurn(() => {
+      for (const known of [this.#known, this.#logs, this.#merged, this.#cardLogs]) known.clear();
+      this.#journal.clear();
+    });
   }
 
   /** Somebody made, changed or removed a card. */

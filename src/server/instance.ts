@@ -1,28 +1,31 @@
-import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { type Env, retinueHome } from "../app/home.ts";
 import { type Instance, instanceNote, mayRun, notedInstance } from "../app/instance-note.ts";
 
 export type { Instance };
 
 const ANSWER_MS = 2_000;
+const STALE_MS = 60_000;
 
 /** The server that already runs for this home; null if there is none. What a killed one left behind is cleared away. */
 export async function runningInstance(env: Env): Promise<Instance | null> {
   const noted = notedInstance(env);
   if (noted !== null && (await answers(noted))) return noted;
   // Notes appear whole or not at all: one that cannot be read is nobody's.
-  if (notedInstance(env)?.instance === noted?.instance) rmSync(instanceNote(env), { force: true });
+  if (notedInstance(env)?.instance === noted?.instance) removed(instanceNote(env));
   return null;
 }
 
 /** Notes down that we run. False if another one was faster. */
 export function claim(env: Env, { instance, pid, host, port, url, token, traces }: Instance): boolean {
   const path = instanceNote(env);
-  mkdirSync(retinueHome(env), { recursive: true });
   const draft = `${path}.${instance}`;
-  // The token is for those who may read this home.
-  writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }), { mode: 0o600 });
   try {
+    mkdirSync(retinueHome(env), { recursive: true });
+    clearDrafts(path);
+    // The token is for those who may read this home.
+    writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }), { mode: 0o600 });
     // Fails where the name is taken, and nobody ever sees half a file.
     linkSync(draft, path);
     return true;
@@ -30,12 +33,28 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
   } finally {
-    rmSync(draft, { force: true });
+    removed(draft);
+  }
+}
+
+/** A server that was killed between writing its draft and removing it leaves it there. */
+function clearDrafts(path: string): void {
+  for (const name of readdirSync(dirname(path))) {
+    const draft = join(dirname(path), name);
+    if (name.startsWith(`${basename(path)}.`) && Date.now() - (statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? 0) > STALE_MS) removed(draft);
   }
 }
 
 export function release(env: Env, { instance }: Instance): void {
-  if (notedInstance(env)?.instance === instance) rmSync(instanceNote(env), { force: true });
+  if (notedInstance(env)?.instance === instance) removed(instanceNote(env));
+}
+
+function removed(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // On a read-only disk it stays; a note counts only if its server answers.
+  }
 }
 
 /** Another program may have its port by now. One that is too busy to answer at once is there all the same. */

@@ -76,6 +76,15 @@ export class Journal {
     if (changes.length > 0) this.wake();
   }
 
+  /** Forgets everything: whoever waits or comes back has to ask anew. */
+  clear(): void {
+    this.#position += 1;
+    this.#floor = this.#position;
+    this.#entries.clear();
+    this.#chars = 0;
+    this.wake();
+  }
+
   #drop(key: string | number) {
     this.#chars -= this.#entries.get(key)?.data.length ?? 0;
     this.#entries.delete(key);

@@ -224,6 +224,10 @@ export const Health = v.object({
   demo: v.boolean(),
   clients: count,
   live: v.string(),
+  troubles: v.pipe(
+    v.array(v.object({ code: v.string(), message: v.string(), since: v.pipe(v.string(), v.isoTimestamp()) })),
+    v.description("What cannot be done at the moment, and since when. Empty when all is well; each is over by itself once its cause is."),
+  ),
 });
 
 const problem = v.object({ code: v.string(), where: v.string(), detail: v.string(), times: v.optional(count) });

@@ -6,14 +6,17 @@ import { getRequestListener } from "@hono/node-server";
 import { Cards } from "../app/cards.ts";
 import { openDemo } from "../app/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
-import { Failure } from "../app/failure.ts";
+import { asFailure, Failure } from "../app/failure.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
 import { Relays } from "../app/relays.ts";
+import { persistently } from "../app/retry.ts";
 import type { SettingsFile } from "../app/settings.ts";
+import { Troubles } from "../app/troubles.ts";
 import { productVersion } from "../app/version.ts";
+import type { AgentKey } from "../core/ids.ts";
 import { serverApp } from "./app.ts";
 import { Board } from "./board.ts";
 import type { ServerState } from "./context.ts";
@@ -53,9 +56,21 @@ export async function serve(options: ServeOptions): Promise<Served> {
   for (;;) {
     const running = await runningInstance(env);
     if (running !== null) return joined(running, options);
-    const started = await start(options);
-    if (claim(env, started)) return started;
-    await started.stop();
+    const { served, state } = await start(options);
+    if (isClaimed(env, served, state, options.talk)) return served;
+    await served.stop();
+  }
+}
+
+/** False if another server was faster. Where the note cannot be written, the server runs all the same and goes on trying. */
+function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, talk: (words: string) => void): boolean {
+  try {
+    return claim(env, served);
+  } catch (error) {
+    if (asFailure(error) === null) throw error;
+    const doing = "write server.json, by which other commands find this server";
+    void persistently(() => claim(env, served), { signal: stop.signal, troubles, talk, code: "not-announced", doing });
+    return true;
   }
 }
 
@@ -81,16 +96,17 @@ function joined(running: Instance, { port, host }: ServeOptions): Served {
 
 const addressOf = ({ url, token }: Instance) => (token === null ? url : `${url}?token=${token}`);
 
-async function start(options: ServeOptions): Promise<Served> {
+async function start(options: ServeOptions): Promise<{ readonly served: Served; readonly state: ServerState }> {
   const { env, settings, talk, isDemo = false } = options;
   const host = options.host ?? LOCAL;
   const token = isLoopback(host) ? null : randomBytes(24).toString("base64url");
   const instance = randomBytes(8).toString("hex");
-  const state: ServerState = { reading: null, watching: false, clients: 0, tell: () => {}, stop: new AbortController() };
+  const state: ServerState = { reading: null, watching: false, clients: 0, troubles: new Troubles(), tell: () => {}, stop: new AbortController() };
   const library = await openLibrary({
     env,
     settings,
     talk,
+    retries: true,
     ...(isDemo ? { liveness: () => "alive" as const } : {}),
     onProgress: (done, all) => {
       // Later on it is about single files that grow.
@@ -156,7 +172,7 @@ async function start(options: ServeOptions): Promise<Served> {
     })();
     return stopping;
   };
-  return { ...own, isOwn: true, address: addressOf(own), stop, stopped };
+  return { served: { ...own, isOwn: true, address: addressOf(own), stop, stopped }, state };
 }
 
 /** An address that stands for all of them is called by one that can be opened. */
@@ -170,24 +186,29 @@ interface Listeners {
 
 async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (words: string) => void): Promise<void> {
   const { signal } = state.stop;
-  const onError = (error: Error) => talk(`watching: ${error.message}`);
+  const { troubles } = state;
   const onWatching = (tell: ServerState["tell"]) => {
     state.tell = tell;
   };
   const since = library.now();
-  try {
-    for await (const threads of live(library, { signal, onError, onWatching })) {
-      state.watching = true;
-      state.reading = null;
-      if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();
-      await hub.changed(threads);
-      tracer?.changed(threads);
-    }
-  } catch (error) {
-    talk(`no longer watching: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-  } finally {
-    state.watching = false;
+  let { replaced } = library.index;
+  let isTorn = false;
+  const tellOf = async (threads: ReadonlySet<AgentKey>) => {
+    // Of a try that failed, clients may have heard a part.
+    if (isTorn || library.index.replaced !== replaced) await hub.startOver();
+    isTorn = true;
+    ({ replaced } = library.index);
+    if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();
+    await hub.changed(threads);
+    isTorn = false;
+  };
+  for await (const threads of live(library, { signal, talk, troubles, onWatching })) {
+    state.watching = true;
+    state.reading = null;
+    await persistently(() => library.ask(() => tellOf(threads)), { signal, talk, troubles });
+    tracer?.changed(threads);
   }
+  state.watching = false;
 }
 
 async function listen(server: Server, host: string, wanted: number | null): Promise<number> {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { needsPosix } from "../../test/needs.ts";
 import { continues, fileSize, noReads, readHead, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
 import { type Line, positionAfter, readLines } from "./lines.ts";
 
@@ -130,7 +131,8 @@ describe("lines of a file", () => {
     expect(lines.map((line) => line.is)).toEqual(["line", "too-long"]);
   });
 
-  it("are none of a pipe that took the file's place", async () => {
+  it("are none of a pipe that took the file's place", async (context) => {
+    needsPosix("pipes among files")(context);
     const path = join(folder, "file.jsonl");
     execFileSync("mkfifo", [path]);
     await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no file any more");
@@ -198,7 +200,8 @@ describe("files below a folder", () => {
     });
   });
 
-  it("are not pipes, which would keep a reader waiting for ever", async () => {
+  it("are not pipes, which would keep a reader waiting for ever", async (context) => {
+    needsPosix("pipes among files")(context);
     mkdirSync(join(folder, "projects"));
     execFileSync("mkfifo", [join(folder, "projects/x.jsonl")]);
     expect(await found(["projects"])).toEqual({ paths: [], errors: [], others: ["pipe projects/x.jsonl"] });
@@ -215,7 +218,8 @@ describe("files below a folder", () => {
     expect(() => readWhole(join(folder, "projects/x.json"), noReads(), 4)).toThrow("5 bytes are more than one record can have");
   });
 
-  it("are told apart from what took their place", async () => {
+  it("are told apart from what took their place", async (context) => {
+    needsPosix("pipes among files")(context);
     put("projects/x.jsonl");
     symlinkSync("x.jsonl", join(folder, "projects/link.jsonl"));
     execFileSync("mkfifo", [join(folder, "projects/pipe.json")]);

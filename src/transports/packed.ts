@@ -5,7 +5,7 @@ import { createZstdDecompress } from "node:zlib";
 /** How the bytes of a file may be packed. */
 export type Packing = "zstd";
 
-/** What is packed in a file, piece by piece, each good until the next; the first `from` bytes of it are passed over. A file that is cut off throws. */
+/** What is packed in a file, piece by piece, each good until the next; the first `from` bytes of it are passed over. A file that is cut off throws; not so with Node.js 22, which says nothing of it. */
 export async function* unpacked(path: string, from: number): AsyncGenerator<Buffer> {
   const unpacking = createZstdDecompress();
   // Errors of either end come out where the pieces are awaited.

@@ -3,15 +3,27 @@ import { breathe } from "./files.ts";
 import { dirname, join } from "./system/paths.ts";
 
 export interface Watching {
+  /** How many folders the operating system does not watch, so that they are polled. */
+  readonly polled: number;
   stop(): Promise<void>;
 }
 
 export interface WatchOptions {
   readonly onPaths: (paths: readonly string[]) => void;
   readonly onError: (error: Error) => void;
+  /** Told how many folders are polled, because the operating system watches no more, whenever that changes. */
+  readonly onPolled?: (folders: number) => void;
   /** Whether the operating system can watch a folder with everything below it; for tests. */
   readonly isRecursive?: boolean;
+  /** Instead of the operating system; for tests. */
+  readonly watch?: typeof watch;
 }
+
+/** The limits that `fs.watch` runs into: of all watches, and of all watching processes. */
+const LIMITS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EMFILE"]);
+/** Folders that are not watched are looked at this often, and not for more than a twentieth of the time. */
+const POLL_MS = 1_000;
+const POLL_SHARE = 20;
 
 /**
  * Tells which paths below the folders changed, were made or went. Folders that are not there yet are waited for.
@@ -29,12 +41,34 @@ export async function watchFolders(folders: readonly string[], shallow: readonly
     else watches.await(folder, false);
   }
   return {
+    get polled() {
+      return watches.polled;
+    },
     stop: async () => watches.stop(),
   };
 }
 
+type OnChange = (is: "rename" | "change", name: string | null) => void;
+
+/** A folder to be watched. */
+interface Watched {
+  readonly folder: string;
+  readonly recursive: boolean;
+  readonly onChange: OnChange;
+}
+
+/** One that is polled, and how what lies in it looked last. */
+interface Polled extends Watched {
+  readonly identity: string;
+  stamps: ReadonlyMap<string, string>;
+}
+
 class Watches {
   readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string }>();
+  readonly #polled = new Map<string, Polled>();
+  readonly #onPolled: (folders: number) => void;
+  readonly #watch: typeof watch;
+  #poll: NodeJS.Timeout | null = null;
   readonly #onPaths: WatchOptions["onPaths"];
   readonly #onError: WatchOptions["onError"];
   /** Linux has no word for "and everything below": each folder is watched by itself. */
@@ -42,10 +76,16 @@ class Watches {
   readonly #told = new Set<string>();
   #isStopped = false;
 
-  constructor({ onPaths, onError, isRecursive = process.platform !== "linux" }: WatchOptions) {
+  constructor({ onPaths, onError, onPolled = () => {}, isRecursive = process.platform !== "linux", watch: own = watch }: WatchOptions) {
     this.#onPaths = onPaths;
     this.#onError = onError;
+    this.#onPolled = onPolled;
     this.#isRecursive = isRecursive;
+    this.#watch = own;
+  }
+
+  get polled(): number {
+    return this.#polled.size;
   }
 
   /** A folder with everything below it, as it lies there. What is in it already is not told. */
@@ -62,7 +102,7 @@ class Watches {
   /** A path that is new: if it is a folder, all that is in it already is told, and from now on what happens there. Links are not followed, except to where we begin. */
   #enter(path: string, isBeginning = false): void {
     const stat = (isBeginning ? statSync : lstatSync)(path, { throwIfNoEntry: false });
-    if (stat?.isDirectory() !== true || this.#watchers.get(path)?.identity === identityOf(stat)) return;
+    if (stat?.isDirectory() !== true || (this.#watchers.get(path) ?? this.#polled.get(path))?.identity === identityOf(stat)) return;
     // One of the same name that went and came back is another one.
     this.#end(path);
     this.#enterable(path);
@@ -77,7 +117,7 @@ class Watches {
 
   /** Tells what happens right in a folder, or in all of it. */
   add(folder: string, { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {}): void {
-    if (this.#isStopped || this.#watchers.has(folder)) return;
+    if (this.#isStopped || this.#watchers.has(folder) || this.#polled.has(folder)) return;
     this.#start(folder, folder, recursive, (is, name) => {
       if (name !== null) this.#onPaths([join(folder, name)]);
       if (is !== "rename") return;
@@ -106,34 +146,108 @@ class Watches {
     look();
   }
 
-  #start(key: string, folder: string, recursive: boolean, onChange: (is: "rename" | "change", name: string | null) => void): void {
+  #start(key: string, folder: string, recursive: boolean, onChange: OnChange): void {
+    const watched = { folder, recursive, onChange };
+    const error = this.#begin(key, watched);
+    if (error !== null) this.#fail(key, watched, error);
+  }
+
+  /** Has the operating system watch a folder; the error where it does not. */
+  #begin(key: string, watched: Watched): NodeJS.ErrnoException | null {
+    const { folder, recursive, onChange } = watched;
     try {
-      const watcher = watch(folder, { recursive }, onChange).on("error", (error) => {
+      const watcher = this.#watch(folder, { recursive }, onChange).on("error", (error) => {
         this.#end(key);
-        this.#fail(folder, error);
+        this.#fail(key, watched, error);
       });
       this.#watchers.set(key, { watcher, identity: identityOf(statSync(folder, { throwIfNoEntry: false })) });
+      return null;
     } catch (error) {
-      this.#fail(folder, error as Error);
+      return error as NodeJS.ErrnoException;
     }
   }
 
   /** A folder that is gone is not watched any more, and that is no failure. One reason is told once: there may be thousands of folders. */
-  #fail(folder: string, error: NodeJS.ErrnoException): void {
-    if (!existsSync(folder) || this.#told.has(error.code ?? error.message)) return;
+  #fail(key: string, watched: Watched, error: NodeJS.ErrnoException): void {
+    const { folder, recursive } = watched;
+    if (this.#isStopped || !existsSync(folder)) return;
+    if (LIMITS.has(error.code)) {
+      this.#polled.set(key, { ...watched, identity: identityOf(statSync(folder, { throwIfNoEntry: false })), stamps: stampsIn(folder, recursive) });
+      this.#onPolled(this.polled);
+      this.#pollSoon(POLL_MS);
+    }
+    if (this.#told.has(error.code ?? error.message)) return;
     this.#told.add(error.code ?? error.message);
-    this.#onError(error.code === "ENOSPC" ? new Error(`${folder}: the operating system watches no more folders (fs.inotify.max_user_watches)`) : error);
+    this.#onError(LIMITS.has(error.code) ? new Error(`${limitOf(error)}; other folders are polled instead, so that changes there show later`) : error);
+  }
+
+  #pollSoon(ms: number): void {
+    if (this.#polled.size === 0 || this.#isStopped) return;
+    this.#poll ??= setTimeout(() => void this.#lookAround(), ms);
+  }
+
+  async #lookAround(): Promise<void> {
+    const began = performance.now();
+    let hasRoom = true;
+    for (const [key, polled] of this.#polled) {
+      // Others may have stopped watching: then this folder is watched from here on, and looked at a last time.
+      hasRoom &&= this.#begin(key, polled) === null;
+      if (hasRoom) this.#polled.delete(key);
+      this.#compare(polled);
+      await breathe();
+      if (this.#isStopped) return;
+    }
+    if (hasRoom) this.#told.clear();
+    this.#onPolled(this.polled);
+    this.#poll = null;
+    this.#pollSoon(Math.max(POLL_MS, POLL_SHARE * (performance.now() - began)));
+  }
+
+  #compare(polled: Polled): void {
+    const { folder, recursive, onChange } = polled;
+    const before = polled.stamps;
+    polled.stamps = stampsIn(folder, recursive);
+    for (const [name, stamp] of polled.stamps) if (before.get(name) !== stamp) onChange(before.has(name) ? "change" : "rename", name);
+    for (const name of before.keys()) if (!polled.stamps.has(name)) onChange("rename", name);
+    if (!existsSync(folder)) onChange("rename", null);
   }
 
   #end(key: string): void {
     this.#watchers.get(key)?.watcher.close();
     this.#watchers.delete(key);
+    this.#polled.delete(key);
   }
 
   stop(): void {
     this.#isStopped = true;
     for (const { watcher } of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
+    this.#polled.clear();
+    if (this.#poll !== null) clearTimeout(this.#poll);
+  }
+}
+
+const limitOf = ({ code }: NodeJS.ErrnoException) =>
+  code === "ENOSPC"
+    ? "the system watches no more folders (fs.inotify.max_user_watches)"
+    : "the system lets no more processes watch (fs.inotify.max_user_instances)";
+
+/** How what lies in a folder looks: of files what changes when they are written, of folders only that they are there. */
+function stampsIn(folder: string, recursive: boolean): ReadonlyMap<string, string> {
+  const stamps = new Map<string, string>();
+  for (const name of namesIn(folder, recursive)) {
+    const stat = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (stat !== undefined) stamps.set(name, stat.isDirectory() ? identityOf(stat) : `${stat.ino} ${stat.size} ${stat.mtimeMs}`);
+  }
+  return stamps;
+}
+
+function namesIn(folder: string, recursive: boolean): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive, encoding: "utf8" });
+  } catch {
+    // Gone; that is told by its absence.
+    return [];
   }
 }
 

@@ -27,7 +27,7 @@ export async function look(home: string, data: string, more: { readonly provider
   const terminal = { width: 100, colors: openTerminal({ color: false, quiet: true }).colors };
   const printed = [renderThreads(shown, terminal, machine.forest.now), ...shown.map((tree) => renderTree(tree, terminal, { all: true }))];
   for (const text of printed) expect(text).not.toMatch(/[^\P{Cc}\n]/u);
-  return { machine, shown, examined: examine(machine.library, await loadSettings(env), env) };
+  return { machine, shown, examined: examine(machine.library, await loadSettings(env), env, null) };
 }
 
 /** What the files still say is shown, what they no longer say is told, and every model call counts once. */

@@ -8,7 +8,7 @@ import { SCENARIOS } from "./scenarios.ts";
 import { tried } from "./stage.ts";
 
 const { values } = parseArgs({
-  options: { kills: { type: "string", default: "1000" }, seed: { type: "string", default: "1" }, only: { type: "string", multiple: true } },
+  options: { kills: { type: "string", default: "1000" }, seed: { type: "string", default: "1" }, jobs: { type: "string", default: "2" }, only: { type: "string", multiple: true } },
 });
 const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || values.only.includes(name));
 if (chosen.length === 0) throw new Error(`no such scenario; there are ${SCENARIOS.map(({ name }) => name).join(", ")}`);
@@ -23,10 +23,10 @@ const began = Date.now();
 const details: string[] = [];
 let kills = 0;
 let faults = 0;
-// Two at a time: one process waits while the other one works.
+// Several at a time: a scenario mostly waits.
 const waiting = [...chosen];
 await Promise.all(
-  Array.from({ length: 2 }, async () => {
+  Array.from({ length: Number(values.jobs) }, async () => {
     for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) await one(scenario);
   }),
 );

@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { keepWithin } from "../../src/app/proxy/retention.ts";
 import { Requests } from "../../src/app/requests.ts";
 import { loadSettings } from "../../src/app/settings.ts";
+import { needsPosix } from "../needs.ts";
 import { until } from "../server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
 import { type Asked, startUpstream } from "./upstream.ts";
@@ -264,7 +265,8 @@ function run(args: readonly string[], env: Readonly<Record<string, string>>): { 
   return { child, url };
 }
 
-it("as a process: prints its address, is killed at any moment, and shows what it lost as lost", async () => {
+it("as a process: prints its address, is killed at any moment, and shows what it lost as lost", async (context) => {
+  needsPosix("way to ask a process to end")(context);
   const upstream = await startUpstream(({ outgoing, body: asked }) => {
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
     outgoing.write(START + CALL);

@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/library.ts";
+import { keep } from "../../../src/app/kept-file.ts";
 import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/claude-records.ts";
 import { startLangSmith } from "../../../test/langsmith-server.ts";
 import { markdownTable, seconds } from "../format.ts";

@@ -3,7 +3,8 @@ import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/li
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Outbox } from "../../stores/sqlite/outbox.ts";
 import type { Env } from "../home.ts";
-import { keep, type Library } from "../library.ts";
+import { keep } from "../kept-file.ts";
+import type { Library } from "../library.ts";
 import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";

@@ -1,5 +1,7 @@
 import { EventReader } from "../../app/events.ts";
 import { live } from "../../app/live.ts";
+import { persistently } from "../../app/retry.ts";
+import { Troubles } from "../../app/troubles.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
 import { type Forest, subtreeOf } from "../../core/link.ts";
 import type { Context } from "../context.ts";
@@ -22,11 +24,12 @@ export async function events(context: Context, uri: string, options: EventsOptio
   await print(forest);
   if (options.follow !== true) return;
 
-  const onError = (error: Error) => context.terminal.talk(`watching: ${error.message}`);
-  for await (const threads of live(library, { signal: stopSignal(), onError })) {
+  const onward = async (threads: ReadonlySet<AgentKey>) => {
     const forest = library.forestOf([key]);
     const mine = new Set([...forest.agents.keys()].map(threadOf));
     // Nothing named means that only time has passed; what runs may have ended by it.
     if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
-  }
+  };
+  const retry = { signal: stopSignal(), talk: context.terminal.talk, troubles: new Troubles() };
+  for await (const threads of live(library, retry)) await persistently(() => library.ask(() => onward(threads)), retry);
 }

@@ -4,7 +4,8 @@ import { exportLog, exportLogPath } from "../../app/export/log.ts";
 import { destinationsFor, type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
-import { keep, type Library } from "../../app/library.ts";
+import { keep } from "../../app/kept-file.ts";
+import type { Library } from "../../app/library.ts";
 import { live } from "../../app/live.ts";
 import { sinceOf } from "../../app/since.ts";
 import { plural } from "../../core/format.ts";
@@ -79,10 +80,9 @@ async function wanted(
 
 async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
   const { talk, colors } = context.terminal;
-  const onError = (error: Error) => talk(`watching: ${error.message}`);
   talk(colors.dim("Ctrl-C stops it."));
   try {
-    for await (const threads of live(library, { signal: stopSignal(), onError })) tracer.changed(threads);
+    for await (const threads of live(library, { signal: stopSignal(), talk })) tracer.changed(threads);
   } finally {
     await tracer.stop();
   }

@@ -1,9 +1,13 @@
 import { Failure } from "../../app/failure.ts";
 import type { Library } from "../../app/library.ts";
 import { live } from "../../app/live.ts";
+import { persistently } from "../../app/retry.ts";
+import { Troubles } from "../../app/troubles.ts";
 import type { AgentTree } from "../../core/agent.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import type { Context } from "../context.ts";
+import { oneLine } from "../render/printable.ts";
+import { clip } from "../render/table.ts";
 import { rowsOf } from "../watch/rows.ts";
 import { pageOf, type Size, screenOf } from "../watch/screen.ts";
 import { FIRST_VIEW, isFolded, press, type View } from "../watch/view.ts";
@@ -25,7 +29,14 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   let view: View = FIRST_VIEW;
   let trees: readonly AgentTree[] = [];
   const rows = () => rowsOf(trees, view.sort, (agent) => isFolded(view, agent));
-  const draw = () => screen.draw((size, colors) => screenOf(trees, rows(), view, size, colors, library.now()));
+  const troubles = new Troubles();
+  const said: string[] = [];
+  const draw = () =>
+    screen.draw((size, colors) => {
+      const lines = screenOf(trees, rows(), view, size, colors, library.now());
+      const [trouble] = troubles.list;
+      return trouble === undefined ? lines : [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
+    });
   const onKeys = (chunk: Buffer) => {
     for (const pressed of keysIn(chunk.toString("utf8"))) {
       const next = press(view, pressed, rows(), pageOf(screen.size));
@@ -38,14 +49,17 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const tick = setInterval(draw, TICK_MS);
   const leave = screen.enter(onKeys, draw, end);
   try {
-    for await (const _ of live(library, { signal: stop.signal })) {
-      if (!view.isHeld) trees = treesOf(context, library, key);
+    const retry = { signal: stop.signal, talk: (words: string) => said.push(words), troubles };
+    for await (const _ of live(library, retry)) {
+      if (!view.isHeld) trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
       draw();
     }
   } finally {
     clearInterval(tick);
     leave();
     library.close();
+    // Not earlier: it would stand in the middle of the screen.
+    for (const words of said) context.terminal.talk(words);
   }
 }
 

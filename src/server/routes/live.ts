@@ -3,8 +3,8 @@ import { describeRoute } from "hono-openapi";
 import { resolve } from "../../app/resolve.ts";
 import type { ServerContext } from "../context.ts";
 import { checked, failures } from "../describe.ts";
-import { concerns, type Wishes } from "../hub.ts";
 import { LiveQuery } from "../schemas.ts";
+import { concerns, type Wishes } from "../wishes.ts";
 
 /** Proxies and browsers give up on what is silent for long. */
 const HEARTBEAT_MS = 15_000;

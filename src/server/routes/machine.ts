@@ -50,10 +50,27 @@ export function machineRoutes(context: ServerContext): Hono {
     .get("/health", answers("That it runs, and how far it is", Health), (c) => {
       const { version, instance, startedAt, isDemo } = context;
       const { reading, watching, clients } = state;
+      const troubles = state.troubles.list.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));
       const live = hub.journal.idOf(hub.journal.position);
-      return c.json({ status: "ok", version, instance, pid: process.pid, home: retinueHome(env), startedAt, reading, watching, demo: isDemo, clients, live });
+      return c.json({
+        status: "ok",
+        version,
+        instance,
+        pid: process.pid,
+        home: retinueHome(env),
+        startedAt,
+        reading,
+        watching,
+        demo: isDemo,
+        clients,
+        live,
+        troubles,
+      });
     })
-    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => c.json(examine(library, settings, env)))
+    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => {
+      const polling = state.troubles.list.find(({ code }) => code === "polling")?.message ?? null;
+      return c.json(examine(library, settings, env, polling));
+    })
     .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
       const body: unknown = await c.req.json().catch(() => null);
       const path = asText(asObject(body)?.path);

@@ -45,7 +45,7 @@ export function keptCards(db: DatabaseSync, owner: string): KeptCards {
       work();
       db.exec("COMMIT");
     } catch (error) {
-      db.exec("ROLLBACK");
+      if (db.isTransaction) db.exec("ROLLBACK");
       throw error;
     }
   };

@@ -70,7 +70,7 @@ export class Chunks {
   #chunk(id: number, path: string): readonly Observation[] {
     const known = this.#unpacked.get(id);
     if (known !== undefined) return known;
-    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array, path);
+    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array | undefined, path);
     this.#remember(id, facts);
     return facts;
   }

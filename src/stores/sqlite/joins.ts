@@ -1,4 +1,7 @@
 import { hash } from "../../core/hash.ts";
+import { type AgentKey, threadOf } from "../../core/ids.ts";
+import { crossKeys, threadsIn } from "../../core/mentions.ts";
+import type { Observation } from "../../core/observation.ts";
 import type { Statements } from "./statements.ts";
 
 /**
@@ -37,4 +40,15 @@ export class Joins {
     for (const one of found) for (const { other } of this.#sql("SELECT other FROM joined WHERE thread = ?").all(one)) found.add(Number(other));
     return found;
   }
+}
+
+/** What each thread says that other threads may say too. */
+export function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
+  const keys = new Map<AgentKey, string[]>();
+  for (const o of observations) {
+    // Threads that are only named are known by it as well.
+    for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
+    keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
+  }
+  return keys;
 }

@@ -1,7 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import type { AgentKey, CallKey } from "../../core/ids.ts";
 import type { ManualLink } from "../../core/parents.ts";
+import { withFaults } from "../fault.ts";
 import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
@@ -17,6 +20,8 @@ export interface Kept extends KeptCards, KeptRelays {
   unlink(child: AgentKey): boolean;
   /** What is on its way to services elsewhere. */
   readonly outbox: Outbox;
+  /** Writes all of it into another file, which must be empty or not there. Reads every row: fails where one is damaged. */
+  copyInto(path: string): void;
   close(): void;
 }
 
@@ -39,11 +44,54 @@ const MIGRATIONS = [
 ];
 
 export async function openKept(path: string): Promise<Kept> {
-  const sqlite = await loadSqlite();
-  mkdirSync(dirname(path), { recursive: true });
-  const db = new sqlite.DatabaseSync(path);
-  db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL");
-  migrate(db, path, MIGRATIONS);
+  return keptIn(await loadSqlite(), path);
+}
+
+type Sqlite = typeof import("node:sqlite");
+
+/** `readOnly`: where nothing can be written, what is there can still be read, without what only the write-ahead log holds. */
+export function keptIn(sqlite: Sqlite, path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Kept {
+  if (!readOnly) mkdirSync(dirname(path), { recursive: true });
+  const db = opened(sqlite, path, readOnly);
+  try {
+    db.exec("PRAGMA busy_timeout = 5000");
+    if (!readOnly) {
+      db.exec("PRAGMA journal_mode = WAL");
+      migrate(db, path, MIGRATIONS);
+    }
+    return withFaults({ ...decisionsIn(db), outbox: withFaults(outboxIn(db, OWNER)) });
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function opened(sqlite: Sqlite, path: string, readOnly: boolean): DatabaseSync {
+  if (!readOnly) return new sqlite.DatabaseSync(path);
+  const url = pathToFileURL(path);
+  // Without locks and shared memory, for which SQLite would have to write.
+  url.search = "immutable=1";
+  return new sqlite.DatabaseSync(url, { readOnly });
+}
+
+/** Saves what can be read of a database of this kind into another file; false where not all of it can. */
+export function copyKept(sqlite: Sqlite, from: string, to: string): boolean {
+  try {
+    const db = new sqlite.DatabaseSync(from);
+    try {
+      if (Number(db.prepare("PRAGMA user_version").get()?.user_version) === 0) return false;
+      db.prepare("VACUUM INTO ?").run(to);
+      return true;
+    } finally {
+      db.close();
+    }
+  } catch {
+    // Damaged as well, or no room; the caller tells what came of it.
+    return false;
+  }
+}
+
+function decisionsIn(db: DatabaseSync): Omit<Kept, "outbox"> {
   return {
     links: () =>
       db
@@ -62,7 +110,7 @@ export async function openKept(path: string): Promise<Kept> {
       db.prepare(sql).run(OWNER, child, parent, at, call, request);
     },
     unlink: (child) => db.prepare("DELETE FROM link WHERE owner = ? AND child = ?").run(OWNER, child).changes > 0,
-    outbox: outboxIn(db, OWNER),
+    copyInto: (path) => void db.prepare("VACUUM INTO ?").run(path),
     ...keptCards(db, OWNER),
     ...keptRelays(db, OWNER),
     close: () => db.close(),

@@ -18,7 +18,7 @@ export function migrate(db: DatabaseSync, path: string, migrations: readonly str
     }
     db.exec("COMMIT");
   } catch (error) {
-    db.exec("ROLLBACK");
+    if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }

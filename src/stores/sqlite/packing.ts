@@ -1,5 +1,6 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Observation } from "../../core/observation.ts";
+import { StoreFault } from "../fault.ts";
 import { DICTIONARY } from "./dictionary.ts";
 
 /** Not worth the time below this. */
@@ -13,9 +14,21 @@ export function packJson(value: unknown): Uint8Array {
   return text.length < SMALL_TEXT ? text : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length });
 }
 
-export function unpackJson(packed: Uint8Array): unknown {
-  const text = packed[0] === COMPRESSED ? zstdDecompressSync(packed, { dictionary: DICTIONARY }) : Buffer.from(packed);
-  return JSON.parse(text.toString("utf8"));
+export function unpackJson(packed: Uint8Array | undefined): unknown {
+  return orDamaged(() => {
+    if (packed === undefined) throw new Error("a packed value is missing");
+    const text = packed[0] === COMPRESSED ? zstdDecompressSync(packed, { dictionary: DICTIONARY }) : Buffer.from(packed);
+    return JSON.parse(text.toString("utf8"));
+  });
+}
+
+/** What we packed ourselves can be unpacked, unless its bytes were damaged. */
+function orDamaged<T>(unpacked: () => T): T {
+  try {
+    return unpacked();
+  } catch (error) {
+    throw error instanceof StoreFault ? error : new StoreFault("damaged", error);
+  }
 }
 
 /** Facts with the same fields: a name for each, and for each its values, one a fact; a value that all of them have stands there alone. */
@@ -40,18 +53,19 @@ function tableOf(facts: readonly Observation[], path: string): Table {
   return { fields, values, facts: facts.length };
 }
 
-export function unpack(packed: Uint8Array, path: string): Observation[] {
-  const tables = unpackJson(packed) as Table[];
-  return tables.flatMap(({ fields, values, facts }) =>
-    Array.from({ length: facts }, (_, i) => {
-      const fact: Record<string, unknown> = {};
-      for (const [f, field] of fields.entries()) {
-        const column = values[f] ?? [];
-        fact[field] = column.length === 1 ? column[0] : column[i];
-      }
-      const id = fact.id as string;
-      fact.id = id.startsWith("!") ? id.slice(1) : path + id;
-      return fact as unknown as Observation;
-    }),
-  );
+export function unpack(packed: Uint8Array | undefined, path: string): Observation[] {
+  return orDamaged(() => (unpackJson(packed) as Table[]).flatMap((table) => factsIn(table, path)));
+}
+
+function factsIn({ fields, values, facts }: Table, path: string): Observation[] {
+  return Array.from({ length: facts }, (_, i) => {
+    const fact: Record<string, unknown> = {};
+    for (const [f, field] of fields.entries()) {
+      const column = values[f] ?? [];
+      fact[field] = column.length === 1 ? column[0] : column[i];
+    }
+    const id = fact.id as string;
+    fact.id = id.startsWith("!") ? id.slice(1) : path + id;
+    return fact as unknown as Observation;
+  });
 }

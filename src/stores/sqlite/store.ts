@@ -5,7 +5,6 @@ import type { AgentRecord } from "../../core/agent.ts";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, threadsIn } from "../../core/mentions.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Problem, ProblemCode } from "../../core/problem.ts";
 import type { SpentRow } from "../../core/stats.ts";
@@ -24,10 +23,11 @@ import type {
   Store,
 } from "../../core/store.ts";
 import { asItStands, continues } from "../consistency.ts";
+import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
-import { Joins } from "./joins.ts";
+import { Joins, keysByThread } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { packJson, unpackJson } from "./packing.ts";
@@ -40,15 +40,18 @@ import { Texts } from "./texts.ts";
 const VISIBLE = (thread: string, list = "?") =>
   `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
-/** `reader` names what the facts were read by: facts of another one are thrown away. */
-export async function openSqliteStore(path: string, reader: string): Promise<Store> {
+/**
+ * `reader` names what the facts were read by: facts of another one are thrown away.
+ * `busyMs`: how long a write waits for another process, and this thread with it.
+ */
+export async function openSqliteStore(path: string, reader: string, busyMs = 10_000): Promise<Store> {
   const sqlite = await loadSqlite();
   mkdirSync(dirname(path), { recursive: true });
   const db = new sqlite.DatabaseSync(path);
   try {
     // All of it can be read again from the files, so the last seconds before a power cut may be lost; a crash of the process loses nothing.
     db.exec(
-      "PRAGMA busy_timeout = 10000; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000",
+      `PRAGMA busy_timeout = ${busyMs}; PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000`,
     );
     migrate(db, path, MIGRATIONS);
     forgetOtherReader(db, reader);
@@ -56,7 +59,7 @@ export async function openSqliteStore(path: string, reader: string): Promise<Sto
     db.close();
     throw error;
   }
-  return new SqliteStore(db);
+  return withFaults(new SqliteStore(db));
 }
 
 class SqliteStore implements Store {
@@ -86,7 +89,8 @@ class SqliteStore implements Store {
       this.#db.exec("COMMIT");
       return result;
     } catch (error) {
-      this.#db.exec("ROLLBACK");
+      // A full disk has SQLite roll back by itself.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       // Numbers given out on the way are void.
       this.#texts.forget();
       this.#chunks.forget();
@@ -261,7 +265,7 @@ class SqliteStore implements Store {
         }
       }
     } finally {
-      this.#db.exec("COMMIT");
+      if (this.#db.isTransaction) this.#db.exec("COMMIT");
     }
     return { observations, versions, scattered: roots.size > 1 };
   }
@@ -383,15 +387,4 @@ class SqliteStore implements Store {
   close(): void {
     this.#db.close();
   }
-}
-
-/** What each thread says that other threads may say too. */
-function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
-  const keys = new Map<AgentKey, string[]>();
-  for (const o of observations) {
-    // Threads that are only named are known by it as well.
-    for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
-    keys.get(threadOf(o.speaker))?.push(...crossKeys(o));
-  }
-  return keys;
 }

@@ -1,0 +1,86 @@
+/**
+ * Why a file of ours cannot be used, as far as it decides what to do about it.
+ * `busy`: another process holds the lock, or the system is short of something for the moment; try again.
+ * `unwritable`: no room, read-only, or not permitted; go on without the file until that has changed.
+ * `damaged`: the file does not hold what was written; set it aside.
+ */
+export type FaultKind = "busy" | "unwritable" | "damaged";
+
+/** A store failed, and not because of a bug. */
+export class StoreFault extends Error {
+  readonly kind: FaultKind;
+
+  constructor(kind: FaultKind, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = "StoreFault";
+    this.kind = kind;
+  }
+}
+
+/** SQLite's result codes (https://sqlite.org/rescode.html): extended ones first, then the primary ones in their lowest byte. */
+const SQLITE: ReadonlyMap<number, FaultKind> = new Map([
+  [266, "damaged"], // IOERR_READ
+  [522, "damaged"], // IOERR_SHORT_READ
+  [1032, "damaged"], // READONLY_DBMOVED: another process has set the file aside
+  [8458, "damaged"], // IOERR_CORRUPTFS
+  [3, "unwritable"], // PERM
+  [5, "busy"], // BUSY
+  [6, "busy"], // LOCKED
+  [8, "unwritable"], // READONLY
+  [10, "unwritable"], // IOERR
+  [11, "damaged"], // CORRUPT
+  [13, "unwritable"], // FULL
+  [14, "unwritable"], // CANTOPEN
+  [15, "busy"], // PROTOCOL: lost a race for the lock
+  [26, "damaged"], // NOTADB
+]);
+
+const SYSTEM: Readonly<Record<string, FaultKind>> = {
+  EAGAIN: "busy",
+  EBUSY: "busy",
+  EMFILE: "busy",
+  ENFILE: "busy",
+  ENOMEM: "busy",
+  EACCES: "unwritable",
+  EDQUOT: "unwritable",
+  EFBIG: "unwritable",
+  EIO: "unwritable",
+  ENOSPC: "unwritable",
+  ENOTDIR: "unwritable",
+  EPERM: "unwritable",
+  EROFS: "unwritable",
+};
+
+/** The one place that tells a fault of the machine from a bug; null for a bug. */
+export function faultKind(error: unknown): FaultKind | null {
+  if (error instanceof StoreFault) return error.kind;
+  if (!(error instanceof Error)) return null;
+  const { code = "", errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number };
+  if (errcode === undefined) return SYSTEM[code] ?? null;
+  // A damaged schema reads like one that lacks a table.
+  if (errcode === 1) return /^no such (?:table|column)/.test(message) ? "damaged" : null;
+  return SQLITE.get(errcode) ?? SQLITE.get(errcode & 0xff) ?? null;
+}
+
+/** The same object, whose methods throw a `StoreFault` where the machine is at fault. */
+export function withFaults<T extends object>(store: T): T {
+  const methods = new Map<unknown, unknown>();
+  return new Proxy(store, {
+    get: (of, name) => {
+      const value: unknown = Reflect.get(of, name);
+      if (typeof value !== "function") return value;
+      const method =
+        methods.get(value) ??
+        ((...args: unknown[]): unknown => {
+          try {
+            return Reflect.apply(value, of, args);
+          } catch (error) {
+            const kind = faultKind(error);
+            throw kind === null || error instanceof StoreFault ? error : new StoreFault(kind, error);
+          }
+        });
+      methods.set(value, method);
+      return method;
+    },
+  });
+}
