@@ -2,7 +2,7 @@
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/library.ts";
+import { keep } from "../../../src/app/kept-file.ts";
 import { FIXTURES } from "../../fixtures.ts";
 import { startLangSmith } from "../../langsmith-server.ts";
 import { environment, Run } from "../process.ts";
