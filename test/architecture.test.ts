@@ -1,4 +1,5 @@
 /** Who may know whom. A rule that matters is a program: see ARCHITECTURE.md for the reasons. */
+import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { PRODUCTS as KNOWN } from "../src/providers/index.ts";
@@ -33,6 +34,19 @@ const FORMATTING = /\.toFixed\(|\.toLocale\w+\(|\bIntl\.|[`"]\$(?:\$\{|")|\} (?:
 
 /** The type, not a variable of that name. */
 const EXPLICIT_ANY = /(?:[:<|&]|\bas)\s*any\b(?!\s*(?:[(.?]|[!=]==))/;
+
+const MAKING = /\b(?:mkdir|writeFile|appendFile|copyFile|createWriteStream)(?:Sync)?\(/;
+
+/** The one place, and those that write what is not retinue's own, or into a folder that is closed already: staged imports, and databases that the app has made. */
+const WRITERS = [
+  "src/transports/private.ts",
+  "src/app/hook-install.ts",
+  "src/cli/output.ts",
+  "src/app/replay.ts",
+  "src/app/import.ts",
+  "src/app/import-files.ts",
+  "src/stores/",
+];
 
 const product = sourceFiles("src").filter((file) => !isTest(file));
 const dashboard = sourceFiles("web").filter((file) => !isTest(file));
@@ -112,6 +126,13 @@ describe("code", () => {
     expect(elsewhere).toEqual([]);
   });
 
+  it("makes folders and files in one place, which closes them to other users", () => {
+    const elsewhere = product
+      .filter(({ path }) => !WRITERS.some((writer) => path.startsWith(writer)))
+      .flatMap(({ path, text }) => linesThat(withoutComments(text), MAKING).map((line) => `${path}: ${line}`));
+    expect(elsewhere).toEqual([]);
+  });
+
   it("leaves no test out", () => {
     const left = everything
       .filter(isTest)
@@ -125,6 +146,13 @@ describe("code", () => {
 
   it(`is in files of at most ${MAX_LINES} lines`, () => {
     expect(everything.map((file) => ({ path: file.path, lines: file.text.split("\n").length })).filter(({ lines }) => lines > MAX_LINES)).toEqual([]);
+  });
+});
+
+describe("dependencies", () => {
+  it("have exact versions, so that a new one comes by a change of ours alone", () => {
+    const { dependencies, devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, Record<string, string>>;
+    expect(Object.entries({ ...dependencies, ...devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Pages that repeat what the code says: `UPDATE=1 npx vitest run test/docs.test.ts` writes them anew. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readSettings } from "../src/app/settings.ts";
@@ -27,6 +27,18 @@ describe("docs/settings.md", () => {
     const { set, faults } = readSettings("root" in file ? file.root : null, "/home/dev");
     expect(faults).toEqual([]);
     expect(set).toEqual(["roots.claude", "stale_after", "redaction.level", "redaction.patterns", "redaction.paths", "prices.our-finetune-v2"]);
+  });
+});
+
+describe("SECURITY.md", () => {
+  const lines = readFileSync(join(ROOT, "SECURITY.md"), "utf8").split("\n");
+
+  it("names a test in every line of its tables, and each of them is there", () => {
+    const rows = lines.filter((line) => /^\| (?!---|they cannot|risk)/.test(line));
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.filter((row) => !/`[\w./-]+\.test\.ts`[^|]*\|$/.test(row))).toEqual([]);
+    const named = rows.flatMap((row) => [...row.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, path = ""]) => path));
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 });
 

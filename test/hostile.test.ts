@@ -1,26 +1,24 @@
 /** The real command line in bad homes: every command ends in order, says what it could not read, and prints nothing that a terminal would obey. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { marked } from "marked";
 import { describe, expect, it } from "vitest";
 import { seeded } from "../scripts/bench/random.ts";
 import { type SpoilableHome, scratchFolder, spoilable } from "./bad-input/homes.ts";
+import { hostileHome, OBEYED } from "./bad-input/hostile-home.ts";
 import { MUTATIONS } from "./bad-input/mutations.ts";
-import { agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, toolUse } from "./claude-records.ts";
+import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "./claude-records.ts";
 import { retinue } from "./cli.ts";
 import { filesBelow } from "./fixtures.ts";
 import { needsPosix } from "./needs.ts";
 
 const scratch = scratchFolder();
 const COMMANDS = [["ls"], ["ls", "--json"], ["tree", "latest", "--all"], ["latest", "--full"], ["events", "latest", "--subtree"]];
-/** Everything but line breaks and tabs. */
-const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
-
 async function expectOrder({ home, data }: SpoilableHome, commands: readonly (readonly string[])[]) {
   for (const args of [...commands, ["doctor"]]) {
     const { code, stdout, stderr } = await retinue(home, args, { RETINUE_HOME: data });
     expect({ args, code, stderr: stderr.includes("bug") ? stderr : "" }).toEqual({ args, code: expect.toSatisfy((n) => n === 0 || n === 1), stderr: "" });
-    // JSON is data, for programs that quote it themselves.
-    if (!args.includes("--json") && args[0] !== "events") expect(stdout).not.toMatch(OBEYED);
+    expect(stdout).not.toMatch(OBEYED);
     expect(stderr).not.toMatch(OBEYED);
   }
 }
@@ -55,34 +53,39 @@ describe("a spoilt home", () => {
 });
 
 describe("a hostile transcript", () => {
-  const EVIL = "\u001b[31m\u001b]0;title\u0007\u009b2J\r\n\u202eevil\u0000";
-
-  it("prints nothing that a terminal would obey, wherever its words end up", async () => {
+  it("is Markdown that runs and loads nothing, even in a viewer that passes raw HTML on", async () => {
     const home = spoilable(scratch(), "a-single");
-    const id = `a0b1${EVIL}`;
-    const call = "toolu_0123456789abcdef";
-    const surroundings = { cwd: `/home/dev/${EVIL}`, gitBranch: EVIL, version: `2.1.200${EVIL}` };
-    const main = mainWriter();
-    const agent = agentWriter("a2c3");
+    const uri = `claude://${SESSION}`;
+    const [main, call] = [mainWriter(), "toolu_0123456789abcdef"];
+    const markup = [
+      '<script>alert(1)</script><img src="http://beacon.invalid" onerror="alert(2)"><svg onload="alert(3)"></svg>',
+      "![pixel](http://beacon.invalid) [click](javascript:alert(4)) <javascript:alert(5)> [data](data:text/html,x) [ref][bad]\n\n[bad]: javascript:alert(6)",
+      "\\<b onclick=alert(7)> \\![x](http://beacon.invalid) `<i onclick=alert(8)>` [a\\](javascript:alert(9))",
+      "```\n<iframe></iframe>\n```\n~~~\n````\n<object></object>",
+    ].join("\n\n");
     const lines = [
-      main.user(`Begin ${EVIL}`, surroundings),
-      { type: "custom-title", customTitle: EVIL, sessionId: SESSION },
-      main.assistant([toolUse(call, "Agent", { prompt: EVIL, description: EVIL, subagent_type: EVIL, name: EVIL })], { model: EVIL, stop_reason: "tool_use" }),
-      main.result(call, EVIL, { toolUseResult: { status: "completed", agentId: id, name: EVIL } }),
-      main.result(call, EVIL, {}, true),
-      { type: EVIL },
-      main.assistant([toolUse(`toolu_${EVIL}0123456789`, EVIL, { path: EVIL })], { model: EVIL, stop_reason: "tool_use" }),
+      main.user(markup, { cwd: `/home/${markup}`, gitBranch: markup }),
+      main.assistant([text(markup), toolUse(call, markup, { path: markup })], { model: markup, stop_reason: "tool_use" }),
+      main.result(call, markup, {}, true),
+      main.assistant([toolUse("toolu_1123456789abcdef", "Agent", { prompt: markup, description: markup, subagent_type: markup })], { stop_reason: "tool_use" }),
     ];
     home.put(THREAD_FILE, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    home.put(
-      THREAD_FILE.replace(".jsonl", "/subagents/agent-a2c3.jsonl"),
-      `${JSON.stringify(agent.assistant([toolUse(call, EVIL)], { stop_reason: "tool_use" }))}\n`,
-    );
-    home.put(metaFile("a2c3"), JSON.stringify({ agentType: EVIL, name: EVIL, description: EVIL, parentAgentId: id }));
-    const uri = `claude://${SESSION}`;
+    for (const args of [[uri, "--full"], [uri], ["export", "markdown", uri]]) {
+      const { stdout } = await retinue(home.home, args, { RETINUE_HOME: home.data });
+      const html = await marked.parse(stdout.replace(/^---\n.*?\n---\n/s, ""));
+      const tags = [...html.matchAll(/<\/?([a-z][a-z0-9-]*)/gi)].map(([, tag = ""]) => tag.toLowerCase());
+      expect(tags.filter((tag) => !/^(?:h\d|p|ul|ol|li|blockquote|pre|code|strong|em|hr|br|del|a)$/.test(tag))).toEqual([]);
+      expect([...html.matchAll(/href="([^"]*)"/g)].filter(([, href = ""]) => !/^https?:/.test(href))).toEqual([]);
+      expect(html).toContain("alert(1)");
+    }
+  });
+
+  it("prints nothing that a terminal would obey, wherever its words end up", async () => {
+    const home = hostileHome(scratch());
+    const { uri, agentId } = home;
     const { stdout } = await retinue(home.home, ["tree", uri, "--json"], { RETINUE_HOME: home.data });
     const [child] = (JSON.parse(stdout) as { children: { uri: string; agentId: string }[] }).children;
-    expect(child?.agentId).toBe(id);
+    expect(child?.agentId).toBe(agentId);
     const named = [uri, child?.uri ?? ""].flatMap((one) => [
       ["tree", one],
       [one, "--full"],

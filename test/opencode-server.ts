@@ -26,6 +26,8 @@ export function followed(name: string): Followed {
 
 export class FakeServer {
   readonly requests: string[] = [];
+  /** Every password that it was sent. */
+  readonly authorizations: string[] = [];
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
   /** Answers by path; a function may look at how far things are. A text is answered as a web page. */
@@ -54,6 +56,7 @@ export class FakeServer {
   #answer(request: IncomingMessage, response: ServerResponse) {
     const path = request.url ?? "";
     this.requests.push(path);
+    if (request.headers.authorization !== undefined) this.authorizations.push(request.headers.authorization);
     const basic = `Basic ${Buffer.from(`opencode:${this.password}`).toString("base64")}`;
     if (this.password !== null && request.headers.authorization !== basic) {
       response.writeHead(401, { "WWW-Authenticate": 'Basic realm="Secure Area"' }).end();

@@ -171,8 +171,16 @@ describe("every route answers as it is described:", () => {
     [{ provider: "claude", url: "http://127.0.0.1:1" }, 400],
     [{ provider: "opencode", url: "file:///etc/passwd" }, 400],
     [{ provider: "opencode" }, 400],
+    [{ provider: "opencode", url: "http://192.0.2.1:4096" }, 400],
+    [{ provider: "opencode", url: "http://localhost.evil.example:4096", password: "x" }, 400],
+    [{ provider: "opencode", url: "http://169.254.169.254/" }, 400],
   ])("POST /api/relays %j", async (body, status) => {
     expect((await ask("/api/relays", "/api/relays", post(JSON.stringify(body)))).status).toBe(status);
+  });
+
+  it("POST /api/address gives what a browser opens", async () => {
+    const { status, body } = await ask("/api/address", "/api/address", { method: "POST" });
+    expect([status, (body as { address: string }).address.startsWith(server.url)]).toEqual([200, true]);
   });
 
   it("a link cannot make a circle", async () => {
@@ -216,6 +224,7 @@ describe("every route answers as it is described:", () => {
       "/api/health",
     ];
     expect(Object.keys(document.paths).sort()).toEqual([
+      "/api/address",
       ...routes.slice(0, 6),
       "/api/cards",
       "/api/cards/{id}",

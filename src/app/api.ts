@@ -4,7 +4,7 @@ import type { AgentEvent } from "../core/event.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
 import { treeOf } from "../core/record.ts";
 import { readEvents } from "./events.ts";
-import type { Env } from "./home.ts";
+import { closeHome, type Env } from "./home.ts";
 import type { Library, ThreadFilter } from "./library.ts";
 import { live } from "./live.ts";
 import { openLibrary } from "./open.ts";
@@ -44,6 +44,7 @@ export interface Retinue {
 export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Promise<Retinue> {
   const own: Env = env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
   const whole = home === undefined ? own : { ...own, HOME: home };
+  closeHome(whole);
   const library = await openLibrary({ env: whole, settings: await loadSettings(whole), talk });
   return new Opened(library);
 }

@@ -1,5 +1,8 @@
 import { homedir } from "node:os";
+import { closeToOthers, privateFolder } from "../transports/private.ts";
 import { join } from "../transports/system/paths.ts";
+
+export { writePrivate } from "../transports/private.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -24,4 +27,18 @@ export const followedRoots = (env: Env, provider: string) => join(recordingsRoot
 /** Where retinue keeps its own data. */
 export function retinueHome(env: Env): string {
   return env.RETINUE_HOME || join(env.XDG_DATA_HOME || join(userHome(env), ".local", "share"), "retinue");
+}
+
+/** The same for whoever writes there: it is made on first use, for this user alone. */
+export function madeHome(env: Env): string {
+  privateFolder(retinueHome(env));
+  return retinueHome(env);
+}
+
+/** What versions up to 0.1.0 made there, some of it open to everybody whom the umask let in. */
+const OLDER_NAMES = /^(?:index|kept)\.sqlite|^server\.json|^(?:recordings|imported|hooks|logs)$/;
+
+/** Closes what an older version left open. */
+export function closeHome(env: Env): void {
+  closeToOthers(retinueHome(env), (name) => OLDER_NAMES.test(name));
 }

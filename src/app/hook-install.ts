@@ -2,6 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, wri
 import { dirname, join } from "node:path";
 import { type HookSettings, isOwnHook, type Provider } from "../core/provider.ts";
 import { PROVIDERS } from "../providers/index.ts";
+import { privateFolder, writePrivate } from "../transports/private.ts";
 import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome, userHome } from "./home.ts";
@@ -98,8 +99,8 @@ function readBackup(path: string): Backup | null {
 }
 
 function keepBackup(path: string, backup: Backup) {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileSync(path, JSON.stringify(backup), { mode: 0o600 });
+  privateFolder(dirname(path));
+  writePrivate(path, JSON.stringify(backup));
 }
 
 function textAt(path: string): string | null {

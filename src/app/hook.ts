@@ -2,12 +2,13 @@
  * `retinue hook`: keeps what an agent's hook says, wakes the server, and is gone. An entry of its own that loads next to nothing: the agent waits for it.
  * Prints nothing and never fails, whatever happens: it is not the agent's business.
  */
-import { appendFileSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
+import { privateFolder, writePrivate } from "../transports/private.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { basename, dirname, join, normal, resolve } from "../transports/system/paths.ts";
-import { type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
+import { closeHome, type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
 import { type Instance, notedInstance } from "./instance-note.ts";
 
 /** Ids and paths stand at the beginning; what makes a payload large, prompts and results, comes later. */
@@ -18,6 +19,7 @@ const WAKE_MS = 15;
 export async function hook(env: Env, input: () => string = () => readFileSync(0, "utf8")): Promise<void> {
   try {
     const payload = input();
+    closeHome(env);
     const recording = keep(payload, env);
     if (recording === null) return;
     const server = notedInstance(env);
@@ -89,9 +91,9 @@ function follow(place: FollowedPlace, provider: string, env: Env) {
     if (readFileSync(list, "utf8").split("\n").includes(line)) return;
   } catch {
     // Nothing is followed yet.
-    mkdirSync(recordingsRoot(env, provider), { recursive: true, mode: 0o700 });
+    privateFolder(recordingsRoot(env, provider));
   }
-  appendFileSync(list, `${line}\n`, { mode: 0o600 });
+  writePrivate(list, `${line}\n`, "a");
 }
 
 /** Tells the server where to look. False if it is gone. Nobody waits for what it answers. */

@@ -1,6 +1,7 @@
-import { chmod, copyFile, lstat, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { chmod, copyFile, lstat, mkdtemp, rename, rm, stat } from "node:fs/promises";
 import { relative } from "node:path";
 import { continues } from "../transports/files.ts";
+import { privateFolder } from "../transports/private.ts";
 import { dirname, inside, join, resolve } from "../transports/system/paths.ts";
 import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
@@ -44,7 +45,7 @@ export interface Placed {
 export async function withStaging<T>(env: Env, work: (staging: string) => Promise<T>): Promise<T> {
   const home = resolve(retinueHome(env));
   const staging = await writing(home, async () => {
-    await mkdir(join(home, "imported"), { recursive: true, mode: 0o700 });
+    privateFolder(join(home, "imported"));
     return mkdtemp(join(home, "imported", ".staging-"));
   });
   try {
@@ -102,7 +103,7 @@ function contradiction(uri: string, here: string, { from, refused }: Staged): Fa
 async function put(staged: readonly Staged[], root: string): Promise<void> {
   for (const { copy, to, did } of staged) {
     if (did === "same") continue;
-    await mkdir(dirname(join(root, to)), { recursive: true, mode: 0o700 });
+    privateFolder(dirname(join(root, to)));
     renameOver(copy, join(root, to));
   }
 }
@@ -112,7 +113,7 @@ async function swap(staged: readonly Staged[], root: string, folder: string, sta
   const fresh = join(staging, "fresh");
   for (const { copy, to } of staged) {
     const target = join(fresh, relative(folder, to));
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    privateFolder(dirname(target));
     await rename(copy, target);
   }
   renameOver(join(root, folder), join(staging, "gone"));

@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { hash } from "../core/hash.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
@@ -9,6 +8,7 @@ import type { Parser, Provider } from "../core/provider.ts";
 import { formatUri } from "../core/uri.ts";
 import { MAX_RECORD, noReads, readIfThere, stampOf } from "../transports/files.ts";
 import { readLines } from "../transports/lines.ts";
+import { writePrivate } from "../transports/private.ts";
 import { type Env, importedStreams } from "./home.ts";
 import type { Imported } from "./import.ts";
 import { place, withStaging } from "./import-files.ts";
@@ -39,7 +39,7 @@ export async function importStream(path: string, options: StreamOptions): Promis
   if (found === null) return null;
   return withStaging(options.env, async (staging) => {
     const rewritten = join(staging, "lines");
-    await writeFile(rewritten, Buffer.concat(lines), { mode: 0o600 });
+    writePrivate(rewritten, Buffer.concat(lines));
     return keep(rewritten, found, options);
   });
 }

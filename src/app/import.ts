@@ -7,6 +7,7 @@ import type { Provider, Recognised } from "../core/provider.ts";
 import { formatUri } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { readHead, walk } from "../transports/files.ts";
+import { openPrivate } from "../transports/private.ts";
 import { Failure } from "./failure.ts";
 import { type Env, importedRoot } from "./home.ts";
 import { type Fate, type Piece, type Placed, place, reading, withStaging } from "./import-files.ts";
@@ -63,7 +64,7 @@ async function take(path: string, called: string, options: ImportOptions): Promi
 async function received({ stdin }: ImportOptions, staging: string): Promise<string> {
   const path = join(staging, "stdin");
   if (stdin === undefined) throw new Failure("usage", "there is no stdin to read from", ["name a file"]);
-  await reading("stdin", () => pipeline(stdin, createWriteStream(path, { mode: 0o600 })));
+  await reading("stdin", () => pipeline(stdin, createWriteStream(path, { fd: openPrivate(path, "wx") })));
   return path;
 }
 

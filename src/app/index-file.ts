@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } f
 import type { Store } from "../core/store.ts";
 import { faultKind, StoreFault } from "../stores/fault.ts";
 import { MemoryStore } from "../stores/memory.ts";
+import { privateDatabase } from "../transports/private.ts";
 import { basename, dirname, join } from "../transports/system/paths.ts";
-import { type Env, retinueHome } from "./home.ts";
+import { type Env, madeHome, retinueHome } from "./home.ts";
 
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
@@ -154,6 +155,8 @@ export class Index {
 
   async #openFile(): Promise<Store> {
     const { openSqliteStore } = await import("../stores/sqlite/store.ts");
+    madeHome(this.#options.env);
+    privateDatabase(this.#path);
     return openSqliteStore(this.#path, reader(), this.#options.retries ? SHORT_WAIT_MS : undefined);
   }
 

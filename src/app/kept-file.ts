@@ -1,10 +1,11 @@
-import { existsSync, linkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import type { ManualLink } from "../core/parents.ts";
 import { faultKind } from "../stores/fault.ts";
 import type { Kept } from "../stores/sqlite/kept.ts";
+import { privateDatabase, writePrivate } from "../transports/private.ts";
 import { join } from "../transports/system/paths.ts";
 import { asFailure, Failure } from "./failure.ts";
-import { type Env, retinueHome } from "./home.ts";
+import { type Env, madeHome, retinueHome } from "./home.ts";
 import { identityOf } from "./index-file.ts";
 
 export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
@@ -32,6 +33,8 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
   let kept: Kept | null = null;
   const open = (): Kept => {
     try {
+      madeHome(env);
+      privateDatabase(path);
       return keptIn(sqlite, path);
     } catch (error) {
       if (faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
@@ -108,7 +111,7 @@ function copyDaily(kept: Kept, path: string): void {
   triedAt.set(path, Date.now());
   const draft = `${copy}.${process.pid}`;
   try {
-    writeFileSync(draft, "", { mode: 0o600 });
+    writePrivate(draft, "");
     kept.copyInto(draft);
     if (existsSync(copy)) renameSync(copy, before);
     renameSync(draft, copy);
@@ -126,7 +129,7 @@ function restore(path: string, identity: string | null, error: Error, save: (fro
   if (identityOf(path) !== identity) return;
   const draft = `${path}.restored-${process.pid}`;
   rmSync(draft, { force: true });
-  writeFileSync(draft, "", { mode: 0o600 });
+  writePrivate(draft, "");
   const from = [path, ...copiesOf(path)].find((one) => existsSync(one) && save(one, draft));
   const aside = `${path}.damaged-${Date.now()}`;
   // The name is never free: whoever opened it then would begin with nothing.

@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
 import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
@@ -11,6 +10,7 @@ import { isWithin } from "../core/recorded-path.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
+import { privateFolder } from "../transports/private.ts";
 import { processLiveness } from "../transports/processes.ts";
 import type { Crew } from "./crew.ts";
 import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
@@ -190,7 +190,7 @@ export class Library {
     for (const { name, recorded } of providers) {
       if (recorded === undefined) continue;
       try {
-        mkdirSync(recordingsRoot(env, name), { recursive: true, mode: 0o700 });
+        privateFolder(recordingsRoot(env, name));
       } catch {
         // Where nothing can be written, nothing will be recorded either.
       }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { Failure } from "./failure.ts";
 import type { Env } from "./home.ts";
 import { keep, keptPath } from "./kept-file.ts";
+import { isLoopback } from "./own-names.ts";
 import { type RelayView, ServerRelay } from "./relay.ts";
 import { relayedProvider, relayId, serverAddress } from "./relayed.ts";
 
@@ -11,15 +12,19 @@ export interface RelayWish {
   readonly password?: string | undefined;
 }
 
-/** The servers that are being followed; which ones is kept, so that it goes on after a restart. Passwords are held in memory and nowhere else. */
+/**
+ * The servers that are being followed; which ones is kept, so that it goes on after a restart. Passwords are held in memory and nowhere else.
+ * Beyond this machine only those that the settings name, and only these get a password from the environment: whoever may ask us must not learn it.
+ */
 export class Relays {
   readonly #env: Env;
-  readonly #onChange: (view: RelayView) => void;
+  readonly #named: ReadonlySet<string>;
   readonly #running = new Map<string, ServerRelay>();
 
-  constructor(env: Env, onChange: (view: RelayView) => void = () => {}) {
+  /** `named`: addresses in the settings. */
+  constructor(env: Env, named: readonly string[]) {
     this.#env = env;
-    this.#onChange = onChange;
+    this.#named = new Set(named.map((address) => serverAddress(address).url.href));
   }
 
   get list(): readonly RelayView[] {
@@ -30,16 +35,24 @@ export class Relays {
   async resume(): Promise<void> {
     if (!existsSync(keptPath(this.#env))) return;
     const kept = await keep(this.#env);
+    const failures: unknown[] = [];
     try {
-      for (const { provider, url } of kept.relays()) this.#start({ provider, url });
+      for (const { provider, url } of kept.relays()) {
+        try {
+          this.#start({ provider, url });
+        } catch (error) {
+          failures.push(error);
+        }
+      }
     } finally {
       kept.close();
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** One server is followed once; asked for again, it begins anew with the password given now. */
   async add(wish: RelayWish): Promise<RelayView> {
-    const { provider, url, id } = parsed(wish);
+    const { provider, url, id } = this.#checked(wish);
     const kept = await keep(this.#env);
     try {
       kept.saveRelay({ id, provider: provider.name, url: url.href }, Date.now());
@@ -68,10 +81,21 @@ export class Relays {
   }
 
   #start(wish: RelayWish): RelayView {
-    const { provider, url, credentials, id } = parsed(wish);
-    const relay = new ServerRelay({ env: this.#env, provider, url, credentials, onChange: this.#onChange });
+    const { provider, url, credentials, id } = this.#checked(wish);
+    const env = this.#named.has(url.href) ? this.#env : { ...this.#env, [provider.relay?.secret ?? ""]: undefined };
+    const relay = new ServerRelay({ env, provider, url, credentials });
     this.#running.set(id, relay);
     return relay.view;
+  }
+
+  #checked(wish: RelayWish) {
+    const server = parsed(wish);
+    const { href, hostname } = server.url;
+    if (!isLoopback(hostname) && !this.#named.has(href))
+      throw new Failure("usage", `${href} is beyond this machine, and the settings do not name it`, [
+        `add it to relay.servers in the settings file and start retinue again, or run: retinue relay ${server.provider.name} --url ${href}`,
+      ]);
+    return server;
   }
 }
 

@@ -90,6 +90,11 @@ export const patterns = listOf("a regular expression", (value) => {
   }
 });
 
+export const addresses = listOf("an address, such as http://host:4096", (value) => {
+  const text = words(value);
+  return text !== undefined && /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text : undefined;
+});
+
 /** `~` stays as written here: whose home it is, the caller knows. */
 const FOLDER_FORM = "a path that begins with / or ~/";
 const folder = (value: unknown) => {

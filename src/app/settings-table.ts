@@ -2,6 +2,7 @@ import { durationWords } from "../core/duration.ts";
 import { STALE_AFTER_MS } from "../core/link.ts";
 import { DEFAULT_REDACTION, REDACTION_LEVELS } from "../core/redaction.ts";
 import {
+  addresses,
   amount,
   dollars,
   duration,
@@ -108,6 +109,12 @@ export const SETTINGS = {
     "session",
     "How long after a call an agent may begin and still be matched to it by its prompt, where API traffic names no agents (`session`: as long as the session lives); also by project folder and by upstream host.",
   ),
+  "relay.servers": setting(
+    addresses,
+    [],
+    "none",
+    "Servers of agents that the dashboard and the API may have retinue follow beyond this machine, and that a password in the environment is for.",
+  ),
   "relay.single_card_guess": setting(
     flag,
     false,
@@ -129,6 +136,7 @@ export const SETTINGS = {
     "none",
     "What one session with all its agents may use before the proxy lets nothing more of it through.",
   ),
+  "proxy.token": setting(flag, false, "false", "Whether the proxy asks everybody for the token that its printed address carries, your own processes as well."),
   "retention.age": setting(durationOr("forever"), null, "forever", "How long retinue keeps what it recorded itself."),
   "retention.bytes": setting(sizeOr("unlimited"), null, "unlimited", "How much of what it recorded itself retinue keeps."),
 } as const;

@@ -1,3 +1,4 @@
+import { closeHome } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { openLibrary } from "../app/open.ts";
 import { listPrice } from "../app/prices.ts";
@@ -60,6 +61,7 @@ export async function isRepaired(error: unknown): Promise<boolean> {
 export function openContext(options: CommonOptions): Context {
   const terminal = openTerminal({ color: options.color !== false, quiet: options.quiet === true });
   const { env } = process;
+  closeHome(env);
   let loaded: Promise<SettingsFile> | undefined;
   const settings = () => {
     loaded ??= loadSettings(env);

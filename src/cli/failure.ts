@@ -1,6 +1,7 @@
+import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { asFailure, type FailureCode } from "../app/failure.ts";
-import { printable } from "./render/printable.ts";
+import { visible } from "../core/visible.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
@@ -15,14 +16,17 @@ export function report(error: unknown, options: { readonly debug: boolean; reado
   const failure = asFailure(error);
   if (failure !== null) {
     say(failure.message, failure.next);
-    if (options.debug && failure.cause !== undefined) console.error(failure.cause);
+    if (options.debug && failure.cause !== undefined) trace(failure.cause);
     return EXIT[failure.code];
   }
   say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
-  if (options.debug) console.error(error);
+  if (options.debug) trace(error);
   return EXIT.failed;
 }
 
+/** A stack trace repeats the message, which may quote a transcript. */
+const trace = (error: unknown) => process.stderr.write(`${visible(inspect(error))}\n`);
+
 function say(message: string, next: readonly string[]) {
-  process.stderr.write(printable([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
+  process.stderr.write(visible([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
 }

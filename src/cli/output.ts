@@ -1,9 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { Failure } from "../app/failure.ts";
+import { visible } from "../core/visible.ts";
 
-/** Prints it, or writes it for nobody else's eyes. */
+/** Prints a document, or writes it for nobody else's eyes. A terminal gets it made harmless, a program as it is. */
 export function give(text: string, out: string | undefined): void {
-  if (out === undefined) return void process.stdout.write(text);
+  if (out === undefined) return void process.stdout.write(process.stdout.isTTY ? visible(text) : text);
   try {
     writeFileSync(out, text, { mode: 0o600 });
   } catch (error) {

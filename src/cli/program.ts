@@ -26,6 +26,7 @@ import { search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
+import { TOKEN_ACTIONS, TOKEN_HELP, type TokenOptions, token } from "./commands/token.ts";
 import { type TreeOptions, tree } from "./commands/tree.ts";
 import { verify } from "./commands/verify.ts";
 import { watch } from "./commands/watch.ts";
@@ -153,6 +154,7 @@ export function buildProgram(): Command {
     .option("--upstream <url>", "where requests go, with the path that comes before theirs (default: the API's own address)")
     .option("--via <url>", "an HTTP proxy on the way there")
     .option("--timeout <time>", "how long the upstream may be silent", "10m")
+    .option("--token", "ask everybody for a token, which the printed address carries; asked for anyway beyond this machine")
     .option("--redact", "write down only what the settings of redaction let through")
     .action(async (options: ProxyOptions, command: Command) => (await import("./commands/proxy.ts")).proxy(open(command), options));
   common(program.command("export"))
@@ -182,6 +184,12 @@ export function buildProgram(): Command {
     .option("--flush", "send what happened since the last time, if tracing is switched on")
     .option("--stay", "with --flush: stay until the turns that are under way have ended")
     .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
+  common(program.command("token"))
+    .description("what lets other programs use the server or the proxy where the system does not tell that they are yours")
+    .addArgument(new Argument("<action>", "print the token, or an address that lets a browser in").choices(TOKEN_ACTIONS))
+    .option("--proxy", "the token of the proxy")
+    .addHelpText("after", TOKEN_HELP)
+    .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) => token(open(command), action, options));
   common(program.command("doctor"))
     .description("what was found where, what could not be read and why")
     .action((_: object, command: Command) => doctor(open(command)));
@@ -219,7 +227,7 @@ function common(command: Command): Command {
 function serving(command: Command): Command {
   return command
     .option("--port <n>", "listen at this port; otherwise at one that is free")
-    .option("--host <address>", "listen at this address; beyond this machine a token is asked for")
+    .option("--host <address>", "listen at this address; beyond this machine everybody is asked for a token")
     .option("--no-open", "do not open a browser");
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { askedFor, type StatusAsked, sessionTree } from "../app/session-tree.ts";
 import type { AgentTree } from "../core/agent.ts";
 import { count, duration, money, plural } from "../core/format.ts";
-import { asObject, parseJson } from "../core/json.ts";
+import { asObject, parseJson, printJson } from "../core/json.ts";
 import { totalTokens } from "../core/usage.ts";
 import { oneLine } from "./render/printable.ts";
 import { clip } from "./render/table.ts";
@@ -51,7 +51,7 @@ function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
   return (rows ?? [])
     .flatMap((id) => {
       const agent = known.get(id);
-      return agent === undefined ? [] : [`${JSON.stringify({ id, content: clip(rowOf(agent), columns ?? WIDTH) })}\n`];
+      return agent === undefined ? [] : [`${printJson({ id, content: clip(rowOf(agent), columns ?? WIDTH) })}\n`];
     })
     .join("");
 }

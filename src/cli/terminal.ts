@@ -1,4 +1,5 @@
 import pc from "picocolors";
+import { visible } from "../core/visible.ts";
 
 /** Where a command writes, and how wide and colourful that may be. stdout is data, stderr is talk. */
 export interface Terminal {
@@ -21,15 +22,27 @@ export function openTerminal(options: { readonly color: boolean; readonly quiet:
   const columns = Number(env.COLUMNS);
   const progressOf = stderr.isTTY && !options.quiet ? (doing: string, what: string) => progressBar(stderr, doing, what) : null;
   return {
-    out: (text) => stdout.write(`${text}\n`),
+    out: (text) => stdout.write(`${harmless(text, colorful)}\n`),
     talk: (text) => {
-      if (!options.quiet) stderr.write(`${text}\n`);
+      if (!options.quiet) stderr.write(`${harmless(text, colorful)}\n`);
     },
     width: stdout.isTTY ? stdout.columns || 80 : Number.isInteger(columns) && columns > 0 ? columns : null,
     colors: pc.createColors(colorful),
     progress: progressOf?.("reading", "files") ?? null,
     progressOf,
   };
+}
+
+/** The codes that `colors` writes. */
+const OWN_COLORS = /(\u001b\[(?:[012]|22|3[1-9]|39)m)/;
+
+/** What every text goes through before a terminal gets it: whatever a transcript holds, the terminal obeys nothing but our own colours. */
+export function harmless(text: string, colorful: boolean): string {
+  if (!colorful) return visible(text);
+  return text
+    .split(OWN_COLORS)
+    .map((part, i) => (i % 2 === 1 ? part : visible(part)))
+    .join("");
 }
 
 /** Drawn only once work takes long enough to be noticed. */

@@ -1,3 +1,5 @@
+import { escapeHidden } from "./visible.ts";
+
 /** Other people's JSON is unknown until it was looked at: these look, and answer null instead of throwing. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -7,9 +9,17 @@ export const asList = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 /** A text that says something. */
 export const asWords = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
-export const asNumber = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+/** The largest amount that is taken from a record: sums of larger ones could become infinite, which JSON cannot say. */
+export const MOST = Number.MAX_SAFE_INTEGER;
+export const asNumber = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? Math.max(-MOST, Math.min(MOST, value)) : null;
+/** An amount that may be missing: never negative. */
+export const asAmount = (value: unknown): number | null => {
+  const number = asNumber(value);
+  return number === null ? null : Math.max(0, number);
+};
 /** A count: never negative, 0 when it is missing. */
-export const asCount = (value: unknown): number => Math.max(0, asNumber(value) ?? 0);
+export const asCount = (value: unknown): number => asAmount(value) ?? 0;
 
 /** No `Date` goes further, so that every time we keep can be shown. */
 const LAST_TIME = 8.64e15;
@@ -64,4 +74,42 @@ export function isTooDeep(value: unknown): boolean {
     if (level.length === 0) return false;
   }
   return true;
+}
+
+/** Levels that are indented; more would make the size of a deep value quadratic. */
+const INDENTED_LEVELS = 40;
+
+/**
+ * The value as JSON for people and programs to read, at any depth (JSON.stringify overflows the stack at 3,000 levels). Characters that a terminal obeys or nobody
+ * sees are escape sequences: the same data.
+ */
+export function printJson(root: unknown, indent = 0): string {
+  const native = indent === 0 ? jsonText(root) : null;
+  if (native !== null) return escapeHidden(native);
+  const parts: string[] = [];
+  const open: { readonly items: Iterator<readonly [key: string, value: unknown]>; readonly end: string; isEmpty: boolean }[] = [];
+  const line = () => (indent === 0 ? "" : `\n${" ".repeat(indent * Math.min(open.length, INDENTED_LEVELS))}`);
+  const put = (value: unknown) => {
+    if (typeof value !== "object" || value === null) return void parts.push(JSON.stringify(value) ?? "null");
+    const items: (readonly [string, unknown])[] = Array.isArray(value)
+      ? value.map((item) => ["", item])
+      : Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[`${JSON.stringify(key)}:${indent === 0 ? "" : " "}`, item]]));
+    const [begin, end] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+    parts.push(begin as string);
+    open.push({ items: items.values(), end: end as string, isEmpty: true });
+  };
+  put(root);
+  for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+    const { done, value } = last.items.next();
+    if (done === true) {
+      open.pop();
+      parts.push(last.isEmpty ? "" : line(), last.end);
+      continue;
+    }
+    const [key, item] = value;
+    parts.push(last.isEmpty ? "" : ",", line(), key);
+    last.isEmpty = false;
+    put(item);
+  }
+  return escapeHidden(parts.join(""));
 }

@@ -1,6 +1,7 @@
 import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
+import { MOST } from "./json.ts";
 import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "./link.ts";
 import { UNANSWERED_RULE } from "./parents.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
@@ -80,11 +81,19 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     },
     result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
-    warnings: [...agent.warnings, ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []), ...missingTranscript(agent)],
+    warnings: [
+      ...agent.warnings,
+      ...(agent.calls.some(isAbsurd) ? [ABSURD] : []),
+      ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []),
+      ...missingTranscript(agent),
+    ],
   };
 }
 
 const UNDIVIDED = "the product states its input tokens for all agents together: they are in the sum of the thread, and in no agent's own numbers";
+
+const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
+const ABSURD = `a record states an impossible number of tokens: ${MOST} is counted instead`;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));

@@ -2,6 +2,7 @@ import type { AgentRecord } from "./agent.ts";
 import type { AgentEvent } from "./event.ts";
 import type { Redactor } from "./redaction.ts";
 import type { Interval } from "./spans.ts";
+import { foldTree } from "./tree-fold.ts";
 import type { Tokens } from "./usage.ts";
 
 /** An agent with everything it did and everybody below it: what exporters turn into somebody else's format. */
@@ -60,17 +61,26 @@ export interface StoryCall {
 
 /** The agent and everybody below it, parents first. */
 export function* everyone(story: Story): Generator<Story> {
-  yield story;
-  for (const child of story.children) yield* everyone(child);
+  for (const { one } of withDepths(story)) yield one;
+}
+
+/** The same, with how deep each stands. */
+export function* withDepths(story: Story): Generator<{ readonly one: Story; readonly depth: number }> {
+  const stack = [{ one: story, depth: 0 }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    for (const one of next.one.children.toReversed()) stack.push({ one, depth: next.depth + 1 });
+  }
 }
 
 /** The story as it may leave the machine. */
 export function redacted(story: Story, redactor: Redactor): Story {
-  const redact = redactor.events();
-  return {
-    ...story,
-    record: redactor.agent(story.record),
-    steps: story.steps.map((step) => ({ ...step, event: redact(step.event) })),
-    children: story.children.map((child) => redacted(child, redactor)),
-  };
+  return foldTree<Story, Story>(
+    story,
+    ({ children }) => children,
+    (one, children) => {
+      const redact = redactor.events();
+      return { ...one, record: redactor.agent(one.record), steps: one.steps.map((step) => ({ ...step, event: redact(step.event) })), children };
+    },
+  );
 }

@@ -21,6 +21,8 @@ export interface ServerContext {
   readonly isDemo: boolean;
   readonly state: ServerState;
   readonly talk: (words: string) => void;
+  /** An address that lets a browser in. */
+  readonly address: () => string;
   /** A demo beside this server, started when it is first asked for; it ends with us. */
   readonly demo: () => Promise<{ readonly address: string }>;
 }

@@ -25,6 +25,8 @@ export function answerTo(c: Context, error: unknown, talk: (words: string) => vo
   const failure = asFailure(error);
   if (failure !== null) return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
   if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
+  // The client went away in the middle of its request: nobody reads the answer, and nothing is wrong here.
+  if (c.req.raw.signal.aborted) return refusal(c, "usage", "the request was aborted", null);
   talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; the terminal it runs in says more");
 }

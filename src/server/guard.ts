@@ -1,20 +1,16 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { isIP } from "node:net";
-import type { MiddlewareHandler } from "hono";
+import { createHash } from "node:crypto";
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, MiddlewareHandler } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
+import { type Access, isSame, type OneTimeCodes } from "../app/access.ts";
+import { isLoopback, isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../app/own-names.ts";
 import { refusal } from "./failures.ts";
 
-export interface GuardOptions {
-  /** The address it listens at. */
-  readonly host: string;
-  /** Known once it listens. */
-  readonly port: () => number;
-  /** Asked of everybody; null where only this machine can reach us. */
-  readonly token: string | null;
+export interface GuardOptions extends Listening {
+  readonly access: Access;
+  /** What printed addresses carry where only this machine can reach us. */
+  readonly codes: OneTimeCodes;
 }
-
-const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]", "::1"]);
-export const isLoopback = (host: string) => LOOPBACK.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /** Nothing from elsewhere, nothing inline, nobody's frame: transcripts are other people's words. */
 const CONTENT_POLICY = [
@@ -42,55 +38,56 @@ export const safeHeaders: MiddlewareHandler = async (c, next) => {
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
 };
 
-/** Lets in those who asked for us by a name of ours, from a page of ours or from no page at all, and who know the token where there is one. */
-export function guard(options: GuardOptions): MiddlewareHandler {
-  const isOurs = (host: string) => isOwnName(host, options);
+/** Lets in who asks for us by a name of ours, from a page of ours or from no page at all, and is this user or knows the token. */
+export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: HttpBindings }> {
+  const { access, codes } = options;
+  const cookie = accessCookie(options);
+  const isLocal = isLoopback(options.host);
+  const opens = (code: string) => codes.redeem(code) || (!isLocal && access.isToken(code));
   return async (c, next) => {
     const host = c.req.header("host") ?? "";
-    if (!isOurs(host)) return refusal(c, "forbidden", `${JSON.stringify(host)} is not a name of this server`, "open the address that retinue printed");
-    const origin = c.req.header("origin");
-    // A browser says where a request comes from; what is no browser has no reason to be sent by somebody else's page.
-    if (origin !== undefined && !(origin === `http://${host}` || origin === `https://${host}`))
+    if (!isOwnName(host, options))
+      return refusal(c, "forbidden", `${JSON.stringify(host)} is not a name of this server`, "open the address that retinue printed");
+    const isPage = c.req.method === "GET" && !c.req.path.startsWith("/api");
+    const isVisit = isPage && c.req.header("sec-fetch-mode") === "navigate";
+    if (isOtherOrigin(c.req.header("origin"), host) || (isOtherSite(c.req.header("sec-fetch-site")) && !isVisit))
       return refusal(c, "forbidden", "requests from other sites are not answered", null);
-    const site = c.req.header("sec-fetch-site");
-    const isPage = c.req.method === "GET" && c.req.header("sec-fetch-mode") === "navigate" && !c.req.path.startsWith("/api");
-    if (site !== undefined && site !== "same-origin" && site !== "none" && !isPage)
-      return refusal(c, "forbidden", "requests from other sites are not answered", null);
-    if (options.token === null) return next();
-    return withToken(options.token, options.port())(c, next);
-  };
-}
-
-function isOwnName(host: string, { host: bound, port }: GuardOptions): boolean {
-  const [, name = "", digits] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(host.toLowerCase()) ?? [];
-  if (Number(digits ?? 80) !== port()) return false;
-  if (LOOPBACK.has(name) || isLoopback(name) || name === bound.toLowerCase()) return true;
-  // No name can be made to point here by somebody else where it is an address; only for servers that others are meant to reach.
-  return !isLoopback(bound) && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
-}
-
-/** The printed address carries it once; from then on the browser keeps it where no script can read it. */
-function withToken(token: string, port: number): MiddlewareHandler {
-  // Cookies do not know ports: two servers must not take each other's away.
-  const cookie = `retinue_${port}`;
-  return async (c, next) => {
-    const asked = c.req.query("token");
-    if (asked !== undefined && c.req.method === "GET" && !c.req.path.startsWith("/api")) {
-      if (!isSame(asked, token)) return refusal(c, "unauthorized", "this token is not the server's", "open the address that retinue printed");
-      setCookie(c, cookie, token, { httpOnly: true, sameSite: "Strict", path: "/" });
-      // A path that begins with two slashes would be read as another host.
-      return c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);
+    const code = isPage ? c.req.query("token") : undefined;
+    if (code !== undefined && opens(code)) cookie.give(c);
+    else if (!isKnown(c, access, cookie)) {
+      // Beyond this machine the token alone counts.
+      const whose = isLocal ? await access.whose(c.env.incoming.socket) : "unknown";
+      if (whose === "other") return refusal(c, "unauthorized", "this server is another user's", null);
+      if (whose === "unknown") return refusal(c, "unauthorized", "this server wants a token", WANTED);
     }
-    const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-    const given = bearer ?? getCookie(c, cookie);
-    if (given === undefined || !isSame(given, token))
-      return refusal(c, "unauthorized", "this server wants a token", "open the address that retinue printed, or send it as Authorization: Bearer <token>");
-    return next();
+    // A path that begins with two slashes would be read as another host.
+    return code === undefined ? next() : c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);
   };
 }
 
-/** Takes as long for a near miss as for a far one. */
-function isSame(given: string, token: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given), digest(token));
+const WANTED = "run retinue, which opens the dashboard, or send Authorization: Bearer with what retinue token show prints";
+
+function isKnown(c: Context, access: Access, cookie: AccessCookie): boolean {
+  const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  return bearer === undefined ? cookie.isIn(c) : access.isToken(bearer);
+}
+
+interface AccessCookie {
+  give(c: Context): void;
+  isIn(c: Context): boolean;
+}
+
+const COOKIE_SECONDS = 30 * 86_400;
+
+/**
+ * What a browser keeps once an address has let it in, where no script can read it. Cookies do not know ports: its name tells two servers apart,
+ * and its value is not the token, since other servers of this machine may get to see it.
+ */
+function accessCookie({ access, port }: GuardOptions): AccessCookie {
+  const name = () => `retinue_${port()}`;
+  const value = createHash("sha256").update(`cookie ${access.token}`).digest("base64url");
+  return {
+    give: (c) => setCookie(c, name(), value, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: COOKIE_SECONDS }),
+    isIn: (c) => isSame(getCookie(c, name()) ?? "", value),
+  };
 }

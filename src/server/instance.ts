@@ -1,6 +1,6 @@
-import { linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { linkSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Env, retinueHome } from "../app/home.ts";
+import { type Env, madeHome, writePrivate } from "../app/home.ts";
 import { type Instance, instanceNote, mayRun, notedInstance } from "../app/instance-note.ts";
 
 export type { Instance };
@@ -22,10 +22,10 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
   const path = instanceNote(env);
   const draft = `${path}.${instance}`;
   try {
-    mkdirSync(retinueHome(env), { recursive: true });
+    madeHome(env);
     clearDrafts(path);
     // The token is for those who may read this home.
-    writeFileSync(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }), { mode: 0o600 });
+    writePrivate(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }));
     // Fails where the name is taken, and nobody ever sees half a file.
     linkSync(draft, path);
     return true;
@@ -57,12 +57,24 @@ function removed(path: string): void {
   }
 }
 
+/** An address that lets a browser in, asked of the server itself: it may have to work once only. */
+export async function addressFrom({ url, token }: Instance): Promise<string> {
+  const init = { method: "POST", headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) } as const;
+  try {
+    return ((await (await fetch(new URL("/api/address", url), init)).json()) as { address?: string }).address ?? url;
+  } catch {
+    // Too busy, or gone: whoever opens it sees which.
+    return url;
+  }
+}
+
+const authorized = (token: string | null): Record<string, string> => (token === null ? {} : { Authorization: `Bearer ${token}` });
+
 /** Another program may have its port by now. One that is too busy to answer at once is there all the same. */
 async function answers(noted: Instance): Promise<boolean> {
   const { url, token, instance } = noted;
   try {
-    const headers: Record<string, string> = token === null ? {} : { Authorization: `Bearer ${token}` };
-    const answer = await fetch(new URL("/api/health", url), { headers, redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) });
+    const answer = await fetch(new URL("/api/health", url), { headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) });
     return ((await answer.json()) as { instance?: unknown }).instance === instance;
   } catch (error) {
     return (error as Error).name === "TimeoutError" && mayRun(noted);

@@ -269,7 +269,7 @@ export const OtlpTaken = v.object({
   partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
 });
 export const Woken = v.object({ watching: v.boolean() });
-export const Demo = v.object({ address: v.pipe(v.string(), v.description("Where to look at it; carries a token where one is needed.")) });
+export const Address = v.object({ address: v.pipe(v.string(), v.description("What a browser opens; carries a token where one is needed.")) });
 
 export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards.ts";
 import { openDemo } from "../app/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
@@ -11,6 +12,7 @@ import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import { live } from "../app/live.ts";
 import { openLibrary } from "../app/open.ts";
+import { isLoopback } from "../app/own-names.ts";
 import { Relays } from "../app/relays.ts";
 import { persistently } from "../app/retry.ts";
 import type { SettingsFile } from "../app/settings.ts";
@@ -20,9 +22,8 @@ import type { AgentKey } from "../core/ids.ts";
 import { serverApp } from "./app.ts";
 import { Board } from "./board.ts";
 import type { ServerState } from "./context.ts";
-import { isLoopback } from "./guard.ts";
 import { Hub } from "./hub.ts";
-import { claim, type Instance, release, runningInstance } from "./instance.ts";
+import { addressFrom, claim, type Instance, release, runningInstance } from "./instance.ts";
 import { Journal } from "./journal.ts";
 
 export interface ServeOptions {
@@ -34,12 +35,14 @@ export interface ServeOptions {
   readonly host: string | null;
   /** Recorded agents have no processes: they are alive as long as they have not ended. */
   readonly isDemo?: boolean;
+  /** Instead of what the operating system tells. */
+  readonly clients?: Clients;
 }
 
 export interface Served extends Instance {
   /** False where one ran already and is used. */
   readonly isOwn: boolean;
-  /** What a browser opens; carries the token, once. */
+  /** What a browser opens; lets it in. */
   readonly address: string;
   readonly stop: () => Promise<void>;
   /** Resolves once it has stopped. */
@@ -87,19 +90,19 @@ export async function serveDemo({ env, ...options }: Omit<ServeOptions, "setting
   }
 }
 
-function joined(running: Instance, { port, host }: ServeOptions): Served {
+async function joined(running: Instance, { port, host }: ServeOptions): Promise<Served> {
   const differs =
     (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
   if (differs) throw new Failure("failed", `a server already runs at ${running.url}`, [`use it, or stop it first: it is process ${running.pid}`]);
-  return { ...running, isOwn: false, address: addressOf(running), stop: async () => {}, stopped: Promise.resolve() };
+  return { ...running, isOwn: false, address: await addressFrom(running), stop: async () => {}, stopped: Promise.resolve() };
 }
-
-const addressOf = ({ url, token }: Instance) => (token === null ? url : `${url}?token=${token}`);
 
 async function start(options: ServeOptions): Promise<{ readonly served: Served; readonly state: ServerState }> {
   const { env, settings, talk, isDemo = false } = options;
   const host = options.host ?? LOCAL;
-  const token = isLoopback(host) ? null : randomBytes(24).toString("base64url");
+  const isLocal = isLoopback(host);
+  const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
+  const codes = new OneTimeCodes();
   const instance = randomBytes(8).toString("hex");
   const state: ServerState = { reading: null, watching: false, clients: 0, troubles: new Troubles(), tell: () => {}, stop: new AbortController() };
   const library = await openLibrary({
@@ -115,11 +118,14 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   });
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
   const hub = new Hub(library, new Journal(), new Board(cards));
-  const relays = new Relays(env);
+  const relays = new Relays(env, settings.values["relay.servers"]);
   let port = 0;
+  const url = () => `http://${named(host)}:${port}/`;
+  /** This user's browser needs nothing. One outside of a virtual machine is nobody's in it. */
+  let needsNothing = false;
   let stage: Promise<Served> | undefined;
   const demo = () => {
-    stage ??= serveDemo({ env, talk, host, port: 0 });
+    stage ??= serveDemo({ env, talk, host, port: 0, ...(options.clients === undefined ? {} : { clients: options.clients }) });
     // One that did not come about may be asked for again.
     stage.catch(() => {
       stage = undefined;
@@ -140,8 +146,9 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     state,
     talk,
     demo,
+    address: () => (needsNothing ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`),
   };
-  const app = serverApp(context, { host, port: () => port, token });
+  const app = serverApp(context, { host, port: () => port, access, codes });
   const server = createServer(getRequestListener(app.fetch));
   try {
     port = await listen(server, host, options.port);
@@ -153,7 +160,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const adopting = settings.values["cards.from_threads"] ? cards : null;
   const watched = watch(library, hub, { adopting, tracer }, state, talk);
   await relays.resume().catch((error: Error) => talk(`servers that were followed before: ${error.message}`));
-  const own: Instance = { instance, pid: process.pid, host, port, url: `http://${named(host)}:${port}/`, token, traces: tracer?.formats ?? [] };
+  needsNothing = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.tells(host, port));
+  const own: Instance = { instance, pid: process.pid, host, port, url: url(), token: access.token, traces: tracer?.formats ?? [] };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
   const stop = () => {
@@ -172,7 +180,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     })();
     return stopping;
   };
-  return { served: { ...own, isOwn: true, address: addressOf(own), stop, stopped }, state };
+  return { served: { ...own, isOwn: true, address: context.address(), stop, stopped }, state };
 }
 
 /** An address that stands for all of them is called by one that can be opened. */

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { needsPosix } from "../../test/needs.ts";
-import { continues, fileSize, noReads, readHead, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
+import { continues, fileSize, foldersLike, noReads, readHead, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
 import { type Line, positionAfter, readLines } from "./lines.ts";
 
 let folder = "";
@@ -243,6 +243,31 @@ describe("files below a folder", () => {
     const counts = noReads();
     expect([await fileSize(path), decode(readWhole(path, counts))]).toEqual([5, "12345"]);
     expect(counts).toMatchObject({ files: 1, bytes: 5, lines: 0 });
+  });
+});
+
+describe("folders that a pattern stands for", () => {
+  const named = (name: string) => join(folder, name);
+
+  it("are those it fits, or itself where there are none", () => {
+    expect(foldersLike(named("x-*"))).toEqual([named("x-*")]);
+    for (const name of ["x-2", "x-1", "y-1"]) mkdirSync(named(name));
+    writeFileSync(named("x-3"), "");
+    symlinkSync(named("y-1"), named("x-4"));
+    expect(foldersLike(named("x-*"))).toEqual([named("x-1"), named("x-2")]);
+    expect(foldersLike(named("y-1"))).toEqual([named("y-1")]);
+  });
+
+  it("are this user's own where everybody may make some, whatever others call theirs", ({ skip }) => {
+    skip(process.getuid?.() !== 0, "only root can make folders of another user");
+    chmodSync(folder, 0o1777);
+    for (const name of ["x-1", "x-2", "x-*"]) mkdirSync(named(name));
+    for (const name of ["x-2", "x-*"]) chownSync(named(name), 65_534, 65_534);
+    expect(foldersLike(named("x-*"))).toEqual([named("x-1")]);
+    rmSync(named("x-1"), { recursive: true });
+    expect(foldersLike(named("x-*"))).toEqual([]);
+    chmodSync(folder, 0o755);
+    expect(foldersLike(named("x-*"))).toEqual([named("x-*"), named("x-2")]);
   });
 });
 

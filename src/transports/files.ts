@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { basename, dirname, join } from "./system/paths.ts";
@@ -43,20 +43,30 @@ async function identityOf(path: string): Promise<string> {
   }
 }
 
-/** The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written. */
+/**
+ * The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written.
+ * Where everybody may make folders, only this user's count: others could plant theirs under any name that fits.
+ */
 export function foldersLike(path: string): readonly string[] {
   if (!path.includes("*")) return [path];
   const parent = dirname(path);
   const [start = "", end = ""] = basename(path).split("*");
   try {
-    const entries = readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    const names = entries.map(({ name }) => name).filter((name) => name.startsWith(start) && name.slice(start.length).endsWith(end));
-    return names.length === 0 ? [path] : names.sort().map((name) => join(parent, name));
+    // Windows has no such user ids, and a folder for temporary files for each user.
+    const own = process.getuid?.();
+    const isShared = own !== undefined && (statSync(parent).mode & WRITTEN_BY_ALL) !== 0;
+    const found = readdirSync(parent, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name.startsWith(start) && entry.name.slice(start.length).endsWith(end))
+      .map(({ name }) => join(parent, name))
+      .filter((folder) => !isShared || lstatSync(folder).uid === own);
+    return found.length === 0 && !isShared ? [path] : found.sort();
   } catch {
     // Not there, or not ours to look into.
     return [path];
   }
 }
+
+const WRITTEN_BY_ALL = 0o002;
 
 /** In a list of folders to walk. */
 export const ROOT_ITSELF = ".";

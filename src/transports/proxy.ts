@@ -37,9 +37,14 @@ export interface Refusal {
   readonly body: string;
 }
 
+/** The path to pass a request on with, or why it is not even looked at. */
+export type Admission = { readonly path: string } | { readonly status: number; readonly words: string };
+
 export interface ProxyOptions {
   readonly port: number;
   readonly host: string;
+  /** Whether the client may use the proxy at all. Everybody may where nobody says otherwise. */
+  admits?(incoming: IncomingMessage): Promise<Admission>;
   /** Where a request goes: never to a place that the request itself names. */
   upstreamFor(method: string, path: string, headers: RawHeaders): URL;
   /** An HTTP proxy on the way to it. */
@@ -67,8 +72,9 @@ const IDLE_CLIENT_MS = 75_000;
 
 /** A reverse proxy: passes every request to its upstream and every answer back, byte by byte. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
-  const server = createServer((incoming, outgoing) => pass(incoming, outgoing, options));
-  server.on("checkContinue", (incoming, outgoing) => pass(incoming, outgoing, options));
+  const receive = (incoming: IncomingMessage, outgoing: ServerResponse) => void admit(incoming, outgoing, options);
+  const server = createServer(receive);
+  server.on("checkContinue", receive);
   server.on("connect", (_, socket) => socket.end("HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n"));
   server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
   server.on("clientError", (_, socket) => socket.destroy());
@@ -97,6 +103,19 @@ function stop(server: Server, graceMs: number): Promise<void> {
     });
     server.closeIdleConnections();
   });
+}
+
+async function admit(incoming: IncomingMessage, outgoing: ServerResponse, options: ProxyOptions): Promise<void> {
+  const admission = (await options.admits?.(incoming)) ?? { path: incoming.url ?? "/" };
+  // The client may have gone while we asked.
+  if (outgoing.destroyed) return;
+  if ("status" in admission) {
+    outgoing.setHeader("connection", "close");
+    answer(outgoing, admission.status, options.failure(admission.status, admission.words));
+    return;
+  }
+  incoming.url = admission.path;
+  pass(incoming, outgoing, options);
 }
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: ProxyOptions): void {

@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { JsonObject } from "../core/json.ts";
 import { recordedLine, recordedNote } from "../core/recording.ts";
+import { openPrivate, privateFolder } from "./private.ts";
 
 const NEWLINE = 10;
 
@@ -51,10 +52,9 @@ export class Recorder {
     }
   }
 
-  /** Private, as the products keep their own. */
   #open(): number {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    const file = openSync(this.path, "a+", 0o600);
+    privateFolder(dirname(this.path));
+    const file = openPrivate(this.path, "a+");
     const { size } = fstatSync(file);
     const last = Buffer.alloc(1);
     this.#isTorn = size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;

@@ -1,5 +1,5 @@
 /** Transcripts are other people's words: whatever stands in them is shown, and nothing of it runs, loads or stops the page. */
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Browser } from "playwright-core";
@@ -29,6 +29,8 @@ const SLOW = [
   "|a".repeat(7_500),
   "![](".repeat(4_000),
 ];
+/** With characters that no XML document may hold, and an end of what XML calls CDATA. */
+const TYPE = "<img src=x onerror=alert(2)>\u0001\u001b[31m\ufffe\uffff\ud800]]>&\"'";
 const NAME = `<b onmouseover=alert(1)>Leaf</b> \u202e${"x".repeat(3_000)}`;
 const GIANT = 50_000_000;
 
@@ -48,7 +50,7 @@ beforeAll(async () => {
   const [main, leaf] = [mainWriter(), agentWriter("a1111111111111111")];
   let nested: unknown = "deep";
   for (let depth = 0; depth < 90; depth += 1) nested = { nested };
-  const call = toolUse("toolu_1", "Agent", { prompt: HOSTILE, description: NAME, subagent_type: "<img src=x onerror=alert(2)>" });
+  const call = toolUse("toolu_1", "Agent", { prompt: HOSTILE, description: NAME, subagent_type: TYPE });
   const edit = toolUse("toolu_2", "Edit", {
     file_path: "<script>alert(3)</script>",
     old_string: "a\n".repeat(20_000),
@@ -67,7 +69,7 @@ beforeAll(async () => {
     main.assistant([text("The end.")]),
   ]);
   write(home, agentFile("a1111111111111111"), [leaf.user(HOSTILE), leaf.assistant([text(HOSTILE)])]);
-  write(home, metaFile("a1111111111111111"), { agentType: "<img src=x onerror=alert(2)>", description: NAME, toolUseId: "toolu_1", spawnDepth: 1 });
+  write(home, metaFile("a1111111111111111"), { agentType: TYPE, description: NAME, toolUseId: "toolu_1", spawnDepth: 1 });
   [browser, server] = await Promise.all([openBrowser(), serve(home)]);
   tab = await visit(browser, server.url);
 }, 120_000);
@@ -178,6 +180,20 @@ describe("a hostile transcript", () => {
     await tab.goto("#/?q=alert");
     await tab.page.locator(".found mark").first().waitFor();
     expect(await tab.page.locator(".found").first().textContent()).toContain("alert");
+  });
+
+  it("is valid XML in a saved drawing", async () => {
+    await tab.goto(`#/graph/${thread}?color=type`);
+    const save = tab.page.getByRole("button", { name: "Save SVG" });
+    await save.waitFor();
+    const [download] = await Promise.all([tab.page.waitForEvent("download"), save.click()]);
+    const svg = readFileSync(await download.path(), "utf8");
+    expect(svg).toContain("&lt;b onmouseover=alert(1)&gt;Leaf");
+    const found = await tab.page.evaluate((text) => {
+      const { documentElement } = new DOMParser().parseFromString(text, "image/svg+xml");
+      return { root: documentElement.tagName, wrong: [...documentElement.querySelectorAll("parsererror, script, img")].map((element) => element.textContent) };
+    }, svg);
+    expect(found).toEqual({ root: "svg", wrong: [] });
   });
 
   it("ran nothing, loaded nothing, and met no error", () => {

@@ -28,7 +28,7 @@ interface GeminiRequest {
   tools?: unknown[];
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 export async function startGeminiModel(scripts: Scripts): Promise<ServingModel> {
   const log: Served[] = [];

@@ -25,7 +25,7 @@ export interface Model {
   close(): Promise<void>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const PING_MS = 200;
 
 export async function startModel(scripts: Scripts): Promise<Model> {

@@ -12,7 +12,7 @@ import { Group, type Run } from "./process.ts";
 /** It begins by looking at a great deal. */
 const UP_WITHIN_MS = 60_000;
 /** What is asked while it begins is never answered. */
-const ANSWER_MS = 5_000;
+const ANSWER_MS = 60_000;
 
 export interface OpenCode {
   home: string;

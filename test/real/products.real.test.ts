@@ -92,14 +92,14 @@ describe.each(REAL_PRODUCTS)("$name", (product) => {
     const run = sandbox.start("Begin. @@main");
     await model.reached("HELD", 1);
     const statuses = async (env?: Record<string, string>) => everyone(await onlyTree(sandbox, env)).map(({ status }) => status);
-    await expect.poll(() => statuses(), { timeout: 5_000 }).toEqual(["running", lost === "notFound" ? "pendingInit" : "running"]);
+    await expect.poll(() => statuses(), { timeout: 60_000 }).toEqual(["running", lost === "notFound" ? "pendingInit" : "running"]);
     run.signalGroup("SIGKILL");
     await run.ended;
     // Whoever marks no process is believed to run until its records are stale.
     const config = join(sandbox.home, "impatient.yaml");
     await writeFile(config, "stale_after: 1s\n");
     if (!marksProcess) await sleep(1_500);
-    await expect.poll(() => statuses(marksProcess ? {} : { RETINUE_CONFIG: config }), { timeout: 5_000 }).toEqual(["shutdown", lost]);
+    await expect.poll(() => statuses(marksProcess ? {} : { RETINUE_CONFIG: config }), { timeout: 60_000 }).toEqual(["shutdown", lost]);
     const [root] = everyone(await onlyTree(sandbox));
     expect(comparable(root?.usage.own ?? sum([]), product)).toEqual(comparable(usageOf(model, "main"), product));
   });

@@ -1,6 +1,7 @@
-import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { renameSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { everyone, type Story } from "../../core/story.ts";
+import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { type Env, retinueHome } from "../home.ts";
 import type { Library } from "../library.ts";
 import { troubledFiles } from "../trouble.ts";
@@ -17,11 +18,11 @@ export const exportLogPath = (env: Env) => join(retinueHome(env), "logs", "expor
 export function exportLog(env: Env, isWanted: boolean): Log {
   if (!isWanted && env.CC_LANGSMITH_DEBUG?.toLowerCase() !== "true") return () => {};
   const path = exportLogPath(env);
-  mkdirSync(join(retinueHome(env), "logs"), { recursive: true });
+  privateFolder(dirname(path));
   return (line) => {
     try {
       if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_BYTES) renameSync(path, `${path}.1`);
-      appendFileSync(path, `${new Date().toISOString()} ${process.pid} ${line.replace(/\s*\n\s*/g, " ")}\n`, { mode: 0o600 });
+      writePrivate(path, `${new Date().toISOString()} ${process.pid} ${line.replace(/\s*\n\s*/g, " ")}\n`, "a");
     } catch {
       // A full disk must not stop what the log only tells about.
     }

@@ -1,4 +1,5 @@
 import { gzipSync } from "node:zlib";
+import { printJson } from "../../core/json.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import { partialSuccess, protobuf } from "../../exporters/otlp/protobuf.ts";
 import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../exporters/otlp/shape.ts";
@@ -51,7 +52,7 @@ export function otlpDestination(env: Env, redaction: RedactionRules): Destinatio
       const headers = { "content-type": form === "http/json" ? "application/json" : "application/x-protobuf" };
       return isPacked ? { headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) } : { headers, body };
     },
-    shown: (bodies) => JSON.stringify(requestOf(bodies), null, 2),
+    shown: (bodies) => printJson(requestOf(bodies), 2),
     turnedDown,
   };
 }

@@ -6,6 +6,7 @@ import { UNANSWERED_RULE } from "../../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import { type WorkTimes, workTimes } from "../../core/spans.ts";
 import type { Step, Story, StoryCall } from "../../core/story.ts";
+import { foldTree } from "../../core/tree-fold.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
 import type { Library } from "../library.ts";
@@ -22,7 +23,7 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
   const placed = await new EventReader(library).nextPlaced(forest, keys);
   const steps = Map.groupBy(placed, ({ event }) => event.uri);
   const reports = reportsIn(forest, keys);
-  const tell = (tree: AgentTree, key: AgentKey): Story => {
+  const tell = ({ tree, key }: Told, children: readonly Story[]): Story => {
     const agent = agentOf(forest, key);
     const own = steps.get(agent.uri) ?? [];
     const names = callNames(agent);
@@ -36,13 +37,19 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
       calls: callsOf(agent, times, library.price),
       undivided: agent.undivided.map(({ tokens }) => tokens),
       toolTimes: times.tools,
-      // Both lists are made from the same children, in the same order.
-      children: agent.children.map((child, i) => tell(tree.children[i] as AgentTree, child)),
+      children,
       isOver: isOver(agent),
       isPlaced: isPlaced(agent),
     };
   };
-  return tell(treeOf(forest, root, library.price), root);
+  // Both lists are made from the same children, in the same order.
+  const below = ({ tree, key }: Told) => agentOf(forest, key).children.map((child, i): Told => ({ tree: tree.children[i] as AgentTree, key: child }));
+  return foldTree({ tree: treeOf(forest, root, library.price), key: root }, below, tell);
+}
+
+interface Told {
+  readonly tree: AgentTree;
+  readonly key: AgentKey;
 }
 
 const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === partsOf(key).provider);

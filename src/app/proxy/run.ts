@@ -1,9 +1,12 @@
 import type { RedactionRules } from "../../core/redaction.ts";
 import { ownUpstream } from "../../providers/proxy/upstreams.ts";
 import { startProxy } from "../../transports/proxy.ts";
+import { Access, type Clients, keptToken } from "../access.ts";
 import { Failure } from "../failure.ts";
 import { type Env, recordingsRoot } from "../home.ts";
+import { isLoopback } from "../own-names.ts";
 import type { SettingsFile } from "../settings.ts";
+import { admission, withToken } from "./admission.ts";
 import { Budgets } from "./budgets.ts";
 import { type Kept, keepWithin } from "./retention.ts";
 import { Witness } from "./witness.ts";
@@ -19,10 +22,15 @@ export interface ProxyRun {
   readonly silenceMs: number;
   /** Null: what stays on this machine is kept as it is, but for credentials. */
   readonly redaction: RedactionRules | null;
+  /** Asks everybody for the token, this user's own processes as well. */
+  readonly asksForToken?: boolean;
   readonly talk: (words: string) => void;
+  /** Instead of what the operating system tells. */
+  readonly clients?: Clients;
 }
 
 export interface RunningProxy {
+  /** Carries the token where one is asked for. */
   readonly url: string;
   readonly folder: string;
   readonly kept: Kept;
@@ -42,6 +50,10 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
   const kept = tidy();
   const budgets = new Budgets(settings.values.budgets, settings.values["prices.<model>"]);
   const once = tellOnce(talk);
+  const access = new Access(keptToken(env, "proxy-token"), run.clients);
+  const asksForToken = run.asksForToken === true || settings.values["proxy.token"] || !isLoopback(run.host);
+  let port = 0;
+  const door = { host: run.host, port: () => port, access, asksForToken };
   const witness = new Witness({
     folder,
     redaction: run.redaction,
@@ -55,6 +67,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     host: run.host,
     via: run.via,
     silenceMs: run.silenceMs,
+    admits: (incoming) => admission(incoming, door),
     upstreamFor: (method, path, headers) => run.upstream ?? ownUpstream(method, path, headers),
     begin: (head) => witness.begin(head),
     refuses: (head) => budgets.refuses(head),
@@ -65,12 +78,14 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     if (error.code !== "EADDRINUSE") throw new Failure("failed", `cannot listen on ${run.host}:${run.port}: ${error.message}`, [], error);
     throw new Failure("failed", `port ${run.port} is taken`, ["next: retinue proxy --port 0, for any that is free"], error);
   });
+  port = Number(new URL(proxy.url).port);
+  const isOpen = !asksForToken && (await access.tells(run.host, port));
   const timer = setInterval(() => {
     if (tidy().removedFiles > 0) witness.reopen();
   }, TIDY_MS);
   timer.unref();
   return {
-    url: proxy.url,
+    url: isOpen ? proxy.url : withToken(proxy.url, access.token),
     folder,
     kept,
     async stop() {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { PROVIDER_NAMES } from "../../app/machine.ts";
+import { printJson } from "../../core/json.ts";
 import { bashCompletion } from "../completions/bash.ts";
 import { fishCompletion } from "../completions/fish.ts";
 import { type CommandModel, modelOf } from "../completions/model.ts";
@@ -23,5 +24,5 @@ or let it be read when a shell begins: source <(retinue completions bash)`;
 
 export function completions(context: Context, program: Command, shell: Shell): void {
   const script = SCRIPTS[shell](modelOf(program, PROVIDER_NAMES), program.name());
-  context.terminal.out(context.json ? JSON.stringify({ shell, script }, null, 2) : script);
+  context.terminal.out(context.json ? printJson({ shell, script }, 2) : script);
 }

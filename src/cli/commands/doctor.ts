@@ -1,13 +1,14 @@
 import { type Examination, examine } from "../../app/examine.ts";
 import { pollingNow } from "../../app/live.ts";
 import { bytes, plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 
 export async function doctor(context: Context): Promise<void> {
   const library = await context.library();
   const found = examine(library, await context.settings(), context.env, await pollingNow(library));
-  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
+  context.terminal.out(context.json ? printJson(found, 2) : render(found, context.terminal.colors));
 }
 
 function render(found: Examination, colors: Context["terminal"]["colors"]): string {

@@ -3,6 +3,7 @@ import { live } from "../../app/live.ts";
 import { persistently } from "../../app/retry.ts";
 import { Troubles } from "../../app/troubles.ts";
 import { type AgentKey, threadOf } from "../../core/ids.ts";
+import { printJson } from "../../core/json.ts";
 import { type Forest, subtreeOf } from "../../core/link.ts";
 import type { Context } from "../context.ts";
 import { stopSignal } from "../output.ts";
@@ -19,7 +20,7 @@ export async function events(context: Context, uri: string, options: EventsOptio
   const reader = new EventReader(library);
   const wanted = (forest: Forest): readonly AgentKey[] => (options.subtree === true ? subtreeOf(forest, key) : [key]);
   const print = async (forest: Forest) => {
-    for (const event of await reader.next(forest, wanted(forest))) context.terminal.out(JSON.stringify(event));
+    for (const event of await reader.next(forest, wanted(forest))) context.terminal.out(printJson(event));
   };
   await print(forest);
   if (options.follow !== true) return;

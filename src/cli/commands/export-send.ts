@@ -9,10 +9,10 @@ import type { Library } from "../../app/library.ts";
 import { live } from "../../app/live.ts";
 import { sinceOf } from "../../app/since.ts";
 import { plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Context } from "../context.ts";
 import { give, stopSignal } from "../output.ts";
-import { printable } from "../render/printable.ts";
 import type { ExportOptions } from "./export.ts";
 
 /** A service that is away for longer gets it from the outbox, later. */
@@ -93,10 +93,9 @@ const leftOut = (turns: number) =>
 
 /** Says what arrived. What did not is a failure, even if it will be tried again. */
 function report({ terminal, json }: Context, results: readonly Exported[]): void {
-  if (json) terminal.out(JSON.stringify(results, null, 2));
+  if (json) terminal.out(printJson(results, 2));
   for (const { destination, threads, traces, items, put, tooOld, tooMany, open, turnedDown } of results) {
-    if (!json)
-      terminal.out(printable(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`));
+    if (!json) terminal.out(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`);
     if (tooOld > 0) terminal.talk(leftOut(tooOld));
     if (tooMany > 0) terminal.talk(`${plural(tooMany, "item")} left out: LangSmith takes 25,000 a turn`);
     if (open > 0) terminal.talk(`${plural(open, "thread")} still at work: run it again for the rest, or with --follow`);

@@ -1,3 +1,4 @@
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 export interface HookOptions {
@@ -12,7 +13,7 @@ export async function hook(context: Context, options: HookOptions): Promise<void
   if (options.flush !== true) return (await import("../../app/hook.ts")).hook(env);
   const { flush } = await import("../../app/flush.ts");
   const flushed = await flush(env, { debug: options.debug === true, stay: options.stay === true });
-  if (json) return terminal.out(JSON.stringify(flushed, null, 2));
+  if (json) return terminal.out(printJson(flushed, 2));
   if (flushed.length === 0) terminal.talk("tracing is not switched on: set TRACE_TO_LANGSMITH=true or TRACE_TO_OTLP=true");
   for (const { destination, isOurs, waiting, reason } of flushed)
     terminal.talk(

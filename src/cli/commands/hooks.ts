@@ -2,9 +2,10 @@ import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Failure } from "../../app/failure.ts";
 import { type HookChange, hookCommand, planHooks } from "../../app/hook-install.ts";
+import { printJson } from "../../core/json.ts";
+import { visible } from "../../core/visible.ts";
 import type { Context } from "../context.ts";
 import { changeOf } from "../render/change.ts";
-import { printable } from "../render/printable.ts";
 
 export interface HooksOptions {
   readonly yes?: boolean;
@@ -17,10 +18,10 @@ export async function hooks(context: Context, action: "install" | "uninstall", p
   const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
-    if (json) out(JSON.stringify({ path, changed: isChanged, done: isDone, before, after, tracers, next }, null, 2));
+    if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
   };
   if (!json) show(context, change);
-  for (const tracer of change.tracers) talk(colors.yellow(`another tracer's hook is there, and stays: ${printable(tracer)}`));
+  for (const tracer of change.tracers) talk(colors.yellow(`another tracer's hook is there, and stays: ${tracer}`));
   if (!change.isChanged) {
     report(false);
     return talk(action === "install" ? "its hooks are installed already" : "none of its hooks are there");
@@ -39,14 +40,14 @@ function show({ terminal: { out, colors } }: Context, { path, before, after }: H
   const lines = changeOf(before, after);
   if (lines.length === 0) return;
   out(colors.bold(before === null ? `${path} (a new file)` : after === null ? `${path} (removed, as it was before)` : path));
-  for (const line of lines) out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(printable(line)));
+  for (const line of lines) out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
 
 async function agrees(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new Failure("usage", "there is nobody to ask", ["add --yes to do it"]);
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
+    return /^y(es)?$/i.test((await prompt.question(`${visible(question)} [y/N] `)).trim());
   } finally {
     prompt.close();
   }

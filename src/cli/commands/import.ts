@@ -1,12 +1,13 @@
 import { type Imported, importFile } from "../../app/import.ts";
 import { plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 /** `retinue import <file>`: a transcript from elsewhere, or the output of an agent, becomes one like all the others. */
 export async function importTranscript(context: Context, path: string, options: { readonly replace?: boolean }): Promise<void> {
   const imported = await importFile(path, { env: context.env, replace: options.replace === true, stdin: process.stdin });
   const { out, talk, colors } = context.terminal;
-  if (context.json) return out(JSON.stringify(imported, null, 2));
+  if (context.json) return out(printJson(imported, 2));
   out(words(imported));
   for (const uri of imported.uris.slice(1)) out(`it tells of ${uri} as well`);
   talk(colors.dim(`retinue tree ${imported.uri} shows it`));

@@ -1,5 +1,6 @@
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
 import { checkTarget } from "../../app/resolve.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 export async function link(context: Context, childUri: string, parentUri: string): Promise<void> {
@@ -15,5 +16,5 @@ export async function unlink(context: Context, childUri: string): Promise<void> 
 }
 
 function report(context: Context, json: object, words: string) {
-  context.terminal.out(context.json ? JSON.stringify(json, null, 2) : words);
+  context.terminal.out(context.json ? printJson(json, 2) : words);
 }

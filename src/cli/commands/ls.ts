@@ -6,6 +6,7 @@ import { sinceOf } from "../../app/since.ts";
 import { allTrouble } from "../../app/trouble.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { ago, count, money } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { type Context, tell } from "../context.ts";
 import { type Column, table } from "../render/table.ts";
@@ -26,7 +27,7 @@ export async function ls(context: Context, options: LsOptions): Promise<void> {
   const library = await context.library();
   const found = [...library.threads(filter)];
   tell(context.terminal, allTrouble(library));
-  if (context.json) context.terminal.out(JSON.stringify(found, null, 2));
+  if (context.json) context.terminal.out(printJson(found, 2));
   if (found.length === 0) throw nothingFound(library);
   if (!context.json) context.terminal.out(renderThreads(found, context.terminal, library.now()));
 }

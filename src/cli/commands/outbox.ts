@@ -1,7 +1,7 @@
 import { lookIntoOutbox, type Waiting } from "../../app/export/outbox.ts";
 import { ago, bytes, duration, plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
-import { printable } from "../render/printable.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface OutboxOptions {
@@ -23,9 +23,9 @@ export async function outbox(context: Context, options: OutboxOptions): Promise<
     drop: options.drop === true,
     debug: options.debug === true,
   });
-  if (context.json) return terminal.out(JSON.stringify(waiting, null, 2));
+  if (context.json) return terminal.out(printJson(waiting, 2));
   if (waiting.length === 0) return terminal.talk("nothing was ever sent from here: retinue export --help");
-  terminal.out(printable(waiting.map((one) => words(one, Date.now())).join("\n\n")));
+  terminal.out(waiting.map((one) => words(one, Date.now())).join("\n\n"));
 }
 
 function words(state: Waiting, now: number): string {

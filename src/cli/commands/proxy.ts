@@ -1,6 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { parseDuration } from "../../core/duration.ts";
 import { bytes } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 import { portOf } from "./serve.ts";
 
@@ -11,6 +12,7 @@ export interface ProxyOptions {
   readonly via?: string;
   readonly timeout: string;
   readonly redact?: boolean;
+  readonly token?: boolean;
 }
 
 const PORT = 4748;
@@ -40,10 +42,11 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     via,
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
+    asksForToken: options.token === true,
     talk: terminal.talk,
   });
   const { url, folder, kept } = running;
-  terminal.out(json ? JSON.stringify({ url, upstream: upstream?.href ?? null, folder, kept, pid: process.pid }) : url);
+  terminal.out(json ? printJson({ url, upstream: upstream?.href ?? null, folder, kept, pid: process.pid }) : url);
   const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
   terminal.talk(
     `Passes requests on to ${upstream?.href ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,

@@ -1,5 +1,6 @@
 import type { RelayView } from "../../app/relay.ts";
 import { RELAYED_NAMES, relayedProvider, serverAddress } from "../../app/relayed.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
 export interface RelayOptions {
@@ -26,7 +27,7 @@ export async function relay({ terminal, env, json }: Context, name: string, opti
   const told = new Set<string>();
   let last = "";
   const tell = (view: RelayView) => {
-    if (json) return terminal.out(JSON.stringify(view));
+    if (json) return terminal.out(printJson(view));
     const { state, error } = view;
     const words = `${WORDS[state]} ${url.href}${error === null ? "" : `: ${error}`}`;
     if (words !== last) terminal.talk(words);

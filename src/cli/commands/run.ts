@@ -1,4 +1,5 @@
 import { Failure } from "../../app/failure.ts";
+import { printJson } from "../../core/json.ts";
 import { spawnedLine } from "../../core/spawned.ts";
 import type { Context } from "../context.ts";
 
@@ -35,7 +36,7 @@ export async function run(context: Context, command: readonly string[], options:
       const { runEvents } = await import("../../app/run-events.ts");
       for await (const event of runEvents(library, running)) {
         const line = options.format === "spawned" ? spawnedLine(event) : event;
-        if (line !== null) terminal.out(JSON.stringify(line));
+        if (line !== null) terminal.out(printJson(line));
       }
     }
     const end = await running.ended;

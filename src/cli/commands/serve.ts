@@ -1,4 +1,5 @@
 import { Failure } from "../../app/failure.ts";
+import { printJson } from "../../core/json.ts";
 import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
 
@@ -26,7 +27,7 @@ export async function present(
 ): Promise<void> {
   const { terminal, json } = context;
   const { address, url, pid, instance, isOwn } = served;
-  terminal.out(json ? JSON.stringify({ address, url, pid, instance, isOwn }) : address);
+  terminal.out(json ? printJson({ address, url, pid, instance, isOwn }) : address);
   if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.talk);
   if (!isOwn) return terminal.talk(`It runs already, as process ${pid}.`);
   terminal.talk(terminal.colors.dim("Ctrl-C stops it."));

@@ -3,11 +3,11 @@ import { readEvents } from "../../app/events.ts";
 import { Failure } from "../../app/failure.ts";
 import { asksForThread } from "../../app/resolve.ts";
 import { explain } from "../../app/why.ts";
+import { printJson } from "../../core/json.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
 import type { Context, Sought } from "../context.ts";
 import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";
-import { printable } from "../render/printable.ts";
 
 export interface ShowOptions {
   readonly head?: boolean;
@@ -35,14 +35,14 @@ async function showAgent(
     // A head holds no costs, so that no price has to be looked up.
     const tree = treeOf(forest, agent.key, () => null);
     const head = headOf(tree, { as, subagents: true, entries: as === "thread" ? await entriesOf(library, agent) : null });
-    return out(context.json ? JSON.stringify(head, null, 2) : printable(frontmatter(head)));
+    return out(context.json ? printJson(head, 2) : frontmatter(head));
   }
   const tree = context.treeOf(forest, agent.key);
   const events = await readEvents(library, forest, [agent.key]);
-  if (context.json) return out(JSON.stringify({ ...withoutChildren(tree), events }, null, 2));
+  if (context.json) return out(printJson({ ...withoutChildren(tree), events }, 2));
   const full = options.full === true;
   const body = as === "thread" ? threadMarkdown(tree, events, full) : agentMarkdown(tree, events, explain(forest, agent), full);
-  out(printable(`${frontmatter(headOf(tree, { as, subagents: false, entries: null }))}\n\n${body}`));
+  out(`${frontmatter(headOf(tree, { as, subagents: false, entries: null }))}\n\n${body}`);
 }
 
 /** False where the words name no entry either. */
@@ -64,15 +64,15 @@ async function showEntry(context: Context, uri: string, options: ShowOptions): P
     entry,
   );
   const { out } = context.terminal;
-  if (options.head === true) out(context.json ? JSON.stringify(head, null, 2) : printable(frontmatter(head)));
+  if (options.head === true) out(context.json ? printJson(head, 2) : frontmatter(head));
   else {
     const branch = branchTo(entries, entry);
     const places = new Set(branch.map(({ path, line }) => `${path}:${line}`));
     const events = (await readEvents(library, forest, [thread.key])).filter(
       ({ ref }) => ref !== null && "line" in ref && places.has(`${ref.path}:${ref.line}`),
     );
-    if (context.json) out(JSON.stringify({ ...head, events }, null, 2));
-    else out(printable(`${frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`));
+    if (context.json) out(printJson({ ...head, events }, 2));
+    else out(`${frontmatter(head)}\n\n${entryMarkdown(branch.length, events, options.full === true)}`);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { sinceOf } from "../../app/since.ts";
 import { count, duration, moneyKnown, percent, plural } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/stats.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Context } from "../context.ts";
@@ -26,7 +27,7 @@ export async function stats(context: Context, options: StatsOptions): Promise<vo
   if (rows.length === 0 && !context.json) throw new Failure("not_found", "nothing was spent yet", ["next: retinue ls"]);
   const total = statsTotal(rows);
   const found = groups.map((by) => ({ by, lines: statsBy(rows, by) }));
-  if (context.json) return context.terminal.out(JSON.stringify(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), null, 2));
+  if (context.json) return context.terminal.out(printJson(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), 2));
   const tables = found.map(({ by, lines }) => render(by, lines, total, limit, context.terminal));
   context.terminal.out([...tables, inShort(total, context.terminal)].join("\n\n"));
 }

@@ -1,4 +1,5 @@
 import { criticalPath, lifeOf, withLast } from "../../core/critical-path.ts";
+import { printJson } from "../../core/json.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
 import { spansOf } from "../../core/spans.ts";
 import type { Context } from "../context.ts";
@@ -14,7 +15,7 @@ export async function tree(context: Context, uri: string, { all = false, timelin
   const { forest, agents } = await context.find(uri);
   if (timeline) return context.terminal.out(timelineOf(context, forest, agents[0], all));
   const found = context.treeOf(forest, agents[0].key);
-  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : renderTree(found, context.terminal, { all }));
+  context.terminal.out(context.json ? printJson(found, 2) : renderTree(found, context.terminal, { all }));
 }
 
 function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: boolean): string {
@@ -23,5 +24,5 @@ function timelineOf(context: Context, forest: Forest, agent: LinkedAgent, all: b
   const lives = new Map([...walk(tree)].map((record) => [record.uri, lifeOf(record, spans.get(record.uri) ?? [], forest.now)]));
   const path = criticalPath(tree.uri, withLast(tree.uri, lives));
   if (!context.json) return renderTimeline(tree, { livesAs: (uri) => lives.get(uri), path }, context.terminal, { all });
-  return JSON.stringify({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, null, 2);
+  return printJson({ items: [...spans].map(([uri, list]) => ({ uri, spans: list })), criticalPath: path }, 2);
 }

@@ -1,6 +1,7 @@
 import { Failure } from "../../app/failure.ts";
 import { listPrice } from "../../app/prices.ts";
 import { count, exact, plural, UNKNOWN } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import { type Difference, KIND_WORDS, type Sum, type Verification, verifyAll, verifyThreadOf } from "../../core/verify.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
@@ -26,7 +27,7 @@ async function everyThread(context: Context): Promise<readonly Verification[]> {
   const library = await context.library();
   const found = [...library.forests()].flatMap((forest) => verifyAll(forest, listPrice));
   const { terminal } = context;
-  if (context.json) terminal.out(JSON.stringify(found, null, 2));
+  if (context.json) terminal.out(printJson(found, 2));
   if (found.length === 0) throw nothingFound(library);
   if (context.json) return found;
   terminal.out(render(found, terminal));
@@ -47,7 +48,7 @@ async function everyThread(context: Context): Promise<readonly Verification[]> {
 async function oneThread(context: Context, uri: string): Promise<readonly Verification[]> {
   const { forest, agents } = await context.find(uri);
   const found = verifyThreadOf(forest, agents[0].key, listPrice);
-  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render([found], context.terminal));
+  context.terminal.out(context.json ? printJson(found, 2) : render([found], context.terminal));
   return [found];
 }
 

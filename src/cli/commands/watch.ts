@@ -8,6 +8,7 @@ import type { AgentKey } from "../../core/ids.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 import { clip } from "../render/table.ts";
+import { harmless } from "../terminal.ts";
 import { rowsOf } from "../watch/rows.ts";
 import { pageOf, type Size, screenOf } from "../watch/screen.ts";
 import { FIRST_VIEW, isFolded, press, type View } from "../watch/view.ts";
@@ -129,7 +130,7 @@ class Screen {
   }
 
   draw(make: (size: Size, colors: Context["terminal"]["colors"]) => readonly string[]): void {
-    const lines = make(this.size, this.#context.terminal.colors);
+    const lines = make(this.size, this.#context.terminal.colors).map((line) => harmless(line, true));
     const changed = lines.flatMap((line, i) => (line === this.#last[i] ? [] : [`\u001b[${i + 1};1H${line}\u001b[K`]));
     this.#last = lines;
     if (changed.length > 0) this.#write(changed.join(""));

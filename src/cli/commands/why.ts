@@ -1,12 +1,13 @@
 import { explain } from "../../app/why.ts";
 import { percent } from "../../core/format.ts";
+import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 
 export async function why(context: Context, uri: string): Promise<void> {
   const { forest, agents } = await context.find(uri);
   const found = explain(forest, agents[0]);
-  context.terminal.out(context.json ? JSON.stringify(found, null, 2) : render(found, context.terminal.colors));
+  context.terminal.out(context.json ? printJson(found, 2) : render(found, context.terminal.colors));
 }
 
 function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["colors"]): string {

@@ -2,15 +2,16 @@ import type { explain } from "../../app/why.ts";
 import type { AgentTree } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
 import { count, duration, money } from "../../core/format.ts";
+import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/markdown.ts";
 import { reportedOnly, totalTokens } from "../../core/usage.ts";
-import { oneLine, printable } from "./printable.ts";
+import { oneLine } from "./printable.ts";
 import { clip } from "./table.ts";
 
 const EXCERPT = 10;
 
 /** A whole thread, oldest first. */
 export function threadMarkdown(tree: AgentTree, events: readonly AgentEvent[], full: boolean): string {
-  const copied = tree.forkedFrom === null ? [] : [`_Begins as a copy of ${tree.forkedFrom}; the copied part is shown there._`, ""];
+  const copied = tree.forkedFrom === null ? [] : [`_Begins as a copy of ${lineMarkdown(tree.forkedFrom)}; the copied part is shown there._`, ""];
   const entries = entriesOf(events, full);
   return ["# Thread", "", ...summary(tree), "", "## Timeline", "", ...copied, entries.join("\n\n") || "_Nothing was said in it._"].join("\n");
 }
@@ -49,33 +50,35 @@ const SHOWN_RECORDS = 5;
 function summary(tree: AgentTree): string[] {
   const { own, subtree } = tree.usage;
   const reported = reportedOnly(tree.usage);
-  const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
+  const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${lineMarkdown(value)}`]);
   const used = (u: typeof own) =>
     `${u.calls} calls, ${count(totalTokens(u))} tokens (${u.inputTokens} in, ${u.outputTokens} out, ${u.cacheReadTokens} cache read, ${u.cacheWriteTokens} cache write), ${u.costUsd === null ? "cost unknown" : money(u.costUsd)}`;
   return [
-    ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${oneLine(tree.statusReason)}`),
+    ...line("Status", `\`${tree.status}\` (\`${tree.statusSource}\`): ${tree.statusReason}`),
     ...line("Activity", tree.activity),
-    ...line("Task", tree.description === null ? null : oneLine(tree.description)),
+    ...line("Task", tree.description),
     ...line("Name", tree.name),
     ...line("Type", tree.type),
     ...line("Model", tree.model.join(", ")),
     ...line("Parent", tree.parent),
-    ...(tree.link === null ? [] : tree.link.evidence.map((e, i) => `- ${i === 0 ? "Evidence" : "Also"}: ${oneLine(e)}`)),
+    ...(tree.link === null ? [] : tree.link.evidence.map((e, i) => `- ${i === 0 ? "Evidence" : "Also"}: ${lineMarkdown(e)}`)),
     ...line("Began", tree.startedAt),
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
     ...line("Reported by the product, in no sum", reported === null ? null : `${count(reported)} tokens`),
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
     ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
-    ...tree.warnings.map((w) => `- Warning: ${oneLine(w)}`),
-    ...tree.records.slice(0, SHOWN_RECORDS).map((r) => `- Transcript: \`${r.path}\``),
+    ...tree.warnings.map((w) => `- Warning: ${lineMarkdown(w)}`),
+    ...tree.records.slice(0, SHOWN_RECORDS).map((r) => `- Transcript: ${codeMarkdown(r.path)}`),
     ...(tree.records.length > SHOWN_RECORDS ? [`- and ${tree.records.length - SHOWN_RECORDS} more files`] : []),
   ];
 }
 
+const lineMarkdown = (text: string) => proseMarkdown(oneLine(text));
+
 function lifecycle(tree: AgentTree, why: ReturnType<typeof explain>): string[] {
-  const spawned = tree.link?.toolCallId == null ? [] : [`- \`${tree.startedAt ?? "no time"}\` spawned by call \`${tree.link.toolCallId}\``];
-  const told = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${oneLine(e.says)}`);
+  const spawned = tree.link?.toolCallId == null ? [] : [`- \`${tree.startedAt ?? "no time"}\` spawned by call ${codeMarkdown(tree.link.toolCallId)}`];
+  const told = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${lineMarkdown(e.says)}`);
   const all = [...spawned, ...told];
   return all.length > 0 ? all : ["_The parent's records say nothing of it._"];
 }
@@ -100,24 +103,16 @@ function entriesOf(events: readonly AgentEvent[], full: boolean): string[] {
 }
 
 function bodyOf(event: AgentEvent, full: boolean): string {
-  const cut = (text: string) => (full ? printable(text) : clip(oneLine(text), 400));
+  const cut = (text: string) => (full ? text : clip(oneLine(text), 400));
   switch (event.kind) {
     case "toolCall":
-      return `\`${event.tool?.name}\` ${code(cut(JSON.stringify(event.tool?.input ?? null)))}`;
+      return `${codeMarkdown(event.tool?.name ?? "tool")} ${codeMarkdown(cut(JSON.stringify(event.tool?.input ?? null)))}`;
     case "toolResult":
-      return `${event.tool?.isError ? "**failed** " : ""}${event.tool?.name ?? ""}\n\n${fenced(full ? printable(event.text ?? "") : cut(event.text ?? ""))}`;
+      return `${event.tool?.isError ? "**failed** " : ""}${lineMarkdown(event.tool?.name ?? "")}\n\n${fencedMarkdown(cut(event.text ?? ""))}`;
     case "spawn":
-      return `${event.spawn?.uri}${event.text === null ? "" : `: ${oneLine(event.text)}`}`;
+      return `${lineMarkdown(event.spawn?.uri ?? "")}${event.text === null ? "" : `: ${lineMarkdown(event.text)}`}`;
     default:
-      if (event.summary === null) return printable(event.text ?? "");
-      return full ? `${printable(event.summary)}\n\n${fenced(printable(event.text ?? ""))}` : printable(event.summary);
+      if (event.summary === null) return proseMarkdown(event.text ?? "");
+      return full ? `${proseMarkdown(event.summary)}\n\n${fencedMarkdown(event.text ?? "")}` : proseMarkdown(event.summary);
   }
-}
-
-const code = (text: string) => (text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``);
-/** A fence longer than any in the text, so that the text cannot end it. */
-function fenced(text: string): string {
-  const longest = text.matchAll(/`{3,}/g).reduce((most, [run]) => Math.max(most, run.length), 2);
-  const fence = "`".repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}`;
 }

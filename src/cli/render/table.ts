@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { printable } from "./printable.ts";
+import { visible } from "../../core/visible.ts";
 
 export interface Column {
   readonly title: string;
@@ -43,7 +43,7 @@ export function table(columns: readonly Column[], given: readonly (readonly Cell
 
 /** Ids and types come from other people's records: nothing in a cell may move the cursor. */
 function onOneLine(cell: Cell): Cell {
-  const text = printable(cell.text).replace(/[\t\n\r\u2028\u2029]/g, " ");
+  const text = visible(cell.text).replace(/[\t\n]/g, " ");
   return text === cell.text ? cell : { ...cell, text };
 }
 

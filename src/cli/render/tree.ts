@@ -66,11 +66,22 @@ export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
     if (hidden.size > 0) shown.push({ is: "folded", branch: "", agents: [...hidden] });
     const indent = next.indent;
     const placed = shown.map((row, i) => {
-      const isLast = i === shown.length - 1;
-      return { row: { ...row, branch: `${indent}${isLast ? "└─ " : "├─ "}` }, indent: `${indent}${isLast ? "   " : "│  "}` };
+      const [first] = row.is === "folded" ? row.agents : [row.agent];
+      const below = branchBelow(indent, i === shown.length - 1, first?.depth ?? 0);
+      return { row: { ...row, branch: below.branch }, indent: below.indent };
     });
     for (const place of placed.reverse()) stack.push(place);
   }
+}
+
+const LEVEL = "│  ".length;
+/** No terminal is wide enough for more, and lines that grow with the depth would make the size of a deep tree quadratic. */
+const INDENTED_LEVELS = 20;
+
+/** The lines that lead to a row, and those that go on below it. Deeper rows stand at the last level and say their own. */
+export function branchBelow(indent: string, isLast: boolean, depth: number): { readonly branch: string; readonly indent: string } {
+  if (indent.length >= INDENTED_LEVELS * LEVEL) return { branch: `${indent}⋯ ${depth} `, indent };
+  return { branch: `${indent}${isLast ? "└─ " : "├─ "}`, indent: `${indent}${isLast ? "   " : "│  "}` };
 }
 
 function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Cell[] {

@@ -1,3 +1,5 @@
+import { escapeHidden } from "../../core/visible.ts";
+
 /** What frontmatter is made of. */
 export type YamlValue = string | number | boolean | null | readonly Readonly<Record<string, YamlScalar>>[];
 type YamlScalar = string | number | boolean | null;
@@ -25,5 +27,4 @@ const WORD = /^[A-Za-z_/](?:[\w./:@+-]*[\w./@+-])?$/;
 const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|e[-+]?[\d_]+)$/i;
 
 /** A JSON string is a double-quoted YAML scalar, once the line breaks and control characters are escaped that JSON leaves as they are. */
-const quoted = (text: string) =>
-  JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const quoted = (text: string) => escapeHidden(JSON.stringify(text), (code) => `\\U${code.toString(16).padStart(8, "0")}`);

@@ -1,5 +1,6 @@
 import type { AgentTree, Status } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
+import { branchBelow } from "../render/tree.ts";
 
 /** How the agents below one parent are ordered. */
 export const SORTS = ["running first", "newest first", "most tokens", "most cost"] as const;
@@ -42,10 +43,7 @@ export function rowsOf(trees: readonly AgentTree[], sort: Sort, isFolded: (tree:
     rows.push({ agent, branch, hidden: folded ? agent.counts.descendants : 0 });
     if (folded) continue;
     const children = agent.children.toSorted(ORDERS[sort]);
-    const placed = children.map((child, i) => {
-      const isLast = i === children.length - 1;
-      return { agent: child, branch: `${indent}${isLast ? "└─ " : "├─ "}`, indent: `${indent}${isLast ? "   " : "│  "}` };
-    });
+    const placed = children.map((child, i) => ({ agent: child, ...branchBelow(indent, i === children.length - 1, child.depth) }));
     stack.push(...placed.reverse());
   }
   return rows;

@@ -1,7 +1,8 @@
 import type { AgentTree } from "../../core/agent.ts";
 import { count, duration, money, plural, STATUS_MARKS } from "../../core/format.ts";
 import { totalTokens } from "../../core/usage.ts";
-import { oneLine, printable } from "../render/printable.ts";
+import { visible } from "../../core/visible.ts";
+import { oneLine } from "../render/printable.ts";
 import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
 import { labelOf, modelName, paintStatus, statusCell, walk } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
@@ -130,7 +131,7 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
       : [
           "",
           title,
-          ...printable(words)
+          ...visible(words)
             .split("\n")
             .flatMap((line) => wrapped(`  ${line}`, width)),
         ];

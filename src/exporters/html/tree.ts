@@ -1,6 +1,6 @@
 import { displayName } from "../../core/display-name.ts";
 import { count, duration, money } from "../../core/format.ts";
-import { everyone, type Story } from "../../core/story.ts";
+import { everyone, type Story, withDepths } from "../../core/story.ts";
 import { totalTokens } from "../../core/usage.ts";
 import type { Span } from "../trace/span.ts";
 import { escaped } from "./escape.ts";
@@ -33,11 +33,17 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
       bar(one, byAgent.get(record.uri) ?? [], range),
     ].join("");
     const row = (tag: string) => `<${tag} class="row" data-agent="${anchor(one)}">${cells}</${tag}>`;
-    return hasBelow ? `<details open>${row("summary")}${one.children.map((child) => draw(child, depth + 1)).join("")}</details>` : row("div");
+    return hasBelow ? `<details open>${row("summary")}` : row("div");
   };
+  const rows: string[] = [];
+  let open = 0;
+  for (const { one, depth } of withDepths(story)) {
+    rows.push("</details>".repeat(open - depth), draw(one, depth));
+    open = one.children.length > 0 ? depth + 1 : depth;
+  }
   const head =
     '<div class="row head"><span>agent</span><span>status</span><span class="n">tokens</span><span class="n">cost</span><span class="n">time</span><span>when</span></div>';
-  return `<div class="tree">${head}${draw(story, 0)}</div>`;
+  return `<div class="tree">${head}${rows.join("")}${"</details>".repeat(open)}</div>`;
 }
 
 /** Not where the name is the type. */

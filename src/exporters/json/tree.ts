@@ -1,7 +1,9 @@
 import type { AgentRecord } from "../../core/agent.ts";
 import type { AgentEvent } from "../../core/event.ts";
+import { printJson } from "../../core/json.ts";
 import type { RedactionLevel } from "../../core/redaction.ts";
 import type { Story, StoryCall } from "../../core/story.ts";
+import { foldTree } from "../../core/tree-fold.ts";
 import type { Tokens } from "../../core/usage.ts";
 
 /** `retinue/export@1`: an agent and everybody below it, with every event and every model call, as it may leave the machine. */
@@ -22,15 +24,18 @@ export interface ExportedAgent extends AgentRecord {
 
 export function jsonTree(story: Story, redaction: RedactionLevel | null): string {
   const tree: ExportedTree = { schema: "retinue/export@1", redaction, agent: agentOf(story) };
-  return `${JSON.stringify(tree, null, 2)}\n`;
+  return `${printJson(tree, 2)}\n`;
 }
 
-function agentOf({ record, steps, calls, undivided, children }: Story): ExportedAgent {
-  return {
-    ...record,
-    events: steps.map(({ event }) => event),
-    calls: calls.map(({ key: _, ...call }) => call),
-    undivided,
-    children: children.map(agentOf),
-  };
-}
+const agentOf = (story: Story): ExportedAgent =>
+  foldTree<Story, ExportedAgent>(
+    story,
+    ({ children }) => children,
+    ({ record, steps, calls, undivided }, children) => ({
+      ...record,
+      events: steps.map(({ event }) => event),
+      calls: calls.map(({ key: _, ...call }) => call),
+      undivided,
+      children,
+    }),
+  );

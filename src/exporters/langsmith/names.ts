@@ -43,6 +43,11 @@ const RANK: Readonly<Record<Span["kind"], number>> = { turn: 0, agent: 0, prompt
 const PER_RANK = 100;
 const LAST_MICRO = 999;
 
+/** A time, an id, and a dot. */
+const SEGMENT_CHARS = 59;
+/** A dotted order names everything above a run, so that its size is quadratic in the depth. Runs deeper than this stand side by side at the last level. */
+const MAX_ORDER_CHARS = 100 * SEGMENT_CHARS;
+
 /** The dotted order under which a run was posted before, by the key of its span. */
 export type FindPlace = (key: string) => string | undefined;
 
@@ -53,6 +58,8 @@ export class Places {
   readonly #shiftMs: number;
   readonly #find: FindPlace;
   readonly #known = new Map<Span, RunPlace>();
+  /** Which span each one's place is below. */
+  readonly #holders = new Map<Span, Span>();
   readonly #alike = new Map<string, number>();
 
   constructor(project: string, outer: RunPlace | null, shiftMs: number, find: FindPlace = () => undefined) {
@@ -71,7 +78,9 @@ export class Places {
   }
 
   #derived(span: Span): RunPlace {
-    const above = span.parent === null ? this.#outer : this.of(span.parent);
+    const holder = span.parent === null ? null : this.#holderFor(span.parent);
+    if (holder !== null) this.#holders.set(span, holder);
+    const above = holder === null ? this.#outer : this.of(holder);
     const ms = Math.max(span.start + this.#shiftMs, above?.ms ?? Number.NEGATIVE_INFINITY);
     // The project is part of the name: the same run may be sent to two projects of one account.
     const id = uuid7(span.born, `${this.#project}\n${span.key}`);
@@ -80,6 +89,12 @@ export class Places {
     const segment = `${startTime.replace(/[-:.]/g, "")}${id}`;
     const dottedOrder = above === null ? segment : `${above.dottedOrder}.${segment}`;
     return { id, traceId: above?.traceId ?? id, parentId: above?.id ?? null, dottedOrder, startTime, ms, micro };
+  }
+
+  /** The span that children of `parent` are put below: itself, or where that would be too deep, the one that it stands below. */
+  #holderFor(parent: Span): Span {
+    const isFull = this.of(parent).dottedOrder.length + SEGMENT_CHARS > MAX_ORDER_CHARS;
+    return isFull ? (this.#holders.get(parent) ?? parent) : parent;
   }
 
   /** Does not change when others turn up later. */

@@ -1,36 +1,39 @@
 import { displayName } from "../../core/display-name.ts";
 import { clock, count, duration, money } from "../../core/format.ts";
 import { jsonText } from "../../core/json.ts";
-import type { Step, Story } from "../../core/story.ts";
+import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/markdown.ts";
+import { type Step, type Story, withDepths } from "../../core/story.ts";
 import { totalTokens } from "../../core/usage.ts";
+import { visible } from "../../core/visible.ts";
 
 const DEEPEST_HEADING = 6;
+/** Deeper items stand at this level and say their own: indentation to any depth would make the size quadratic. */
+const DEEPEST_ITEM = 20;
 
 /** A whole subtree as one document: who there is, then what each of them did. Texts are quoted, so that nothing in them draws, loads or ends anything. */
 export function markdownDocument(story: Story): string {
-  const lines = [`# ${plain(displayName(story.record))}`, "", ...list(story, 0), "", ...sections(story, 2)];
+  const all = [...withDepths(story)];
+  const lines = [`# ${plain(displayName(story.record))}`, "", ...all.map(item), "", ...all.flatMap(section)];
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
-function list(story: Story, depth: number): string[] {
-  const { record } = story;
-  const { subtree } = record.usage;
-  const facts = [`\`${record.status}\``, duration(record.durationMs), `${count(totalTokens(subtree))} tokens`, money(subtree.costUsd)].join(", ");
-  return [`${"  ".repeat(depth)}- ${plain(displayName(record))} (${facts})`, ...story.children.flatMap((child) => list(child, depth + 1))];
+interface Placed {
+  readonly one: Story;
+  readonly depth: number;
 }
 
-function sections(story: Story, level: number): string[] {
+function item({ one: { record }, depth }: Placed): string {
+  const { subtree } = record.usage;
+  const facts = [`\`${record.status}\``, duration(record.durationMs), `${count(totalTokens(subtree))} tokens`, money(subtree.costUsd)].join(", ");
+  const level = depth > DEEPEST_ITEM ? `level ${depth}: ` : "";
+  return `${"  ".repeat(Math.min(depth, DEEPEST_ITEM))}- ${level}${plain(displayName(record))} (${facts})`;
+}
+
+function section({ one: story, depth }: Placed): string[] {
   const { record, steps } = story;
-  const heading = "#".repeat(Math.min(level, DEEPEST_HEADING));
+  const heading = "#".repeat(Math.min(depth + 2, DEEPEST_HEADING));
   const said = steps.flatMap(entryOf);
-  return [
-    `${heading} ${plain(displayName(record))}`,
-    "",
-    ...facts(story),
-    "",
-    ...(said.length === 0 ? ["_No record of its own is known._", ""] : said),
-    ...story.children.flatMap((child) => sections(child, level + 1)),
-  ];
+  return [`${heading} ${plain(displayName(record))}`, "", ...facts(story), "", ...(said.length === 0 ? ["_No record of its own is known._", ""] : said)];
 }
 
 function facts({ record }: Story): string[] {
@@ -38,8 +41,8 @@ function facts({ record }: Story): string[] {
   const line = (name: string, value: string | null) => (value === null || value === "" ? [] : [`- ${name}: ${value}`]);
   const usage = (of: typeof own) => `${of.calls} calls, ${count(totalTokens(of))} tokens, ${money(of.costUsd)}`;
   return [
-    ...line("URI", `\`${plain(record.uri)}\``),
-    ...line("Parent", record.parent === null ? null : `\`${plain(record.parent)}\``),
+    ...line("URI", codeMarkdown(record.uri)),
+    ...line("Parent", record.parent === null ? null : codeMarkdown(record.parent)),
     ...line("Status", `\`${record.status}\`${record.statusReason === "" ? "" : `: ${plain(record.statusReason)}`}`),
     ...line("Type", record.type === null ? null : plain(record.type)),
     ...line("Model", plain(record.model.join(", "))),
@@ -73,24 +76,17 @@ function entryOf({ event: { kind, text, summary, tool, at } }: Step): string[] {
 }
 
 /** On one line, and with nothing that means something. */
-const plain = (text: string) => text.replace(/\s+/g, " ").replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
+const plain = (text: string) =>
+  visible(text)
+    .replace(/\s+/g, " ")
+    .replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
 
-/** Lists and emphasis in an answer stay; markup, pictures and headings do not work. */
+/** Lists and emphasis in an answer stay; headings do not work. */
 function quote(text: string | null): string[] {
   if (text === null) return ["_(left out)_"];
-  return text.split(/\r\n|[\n\r\u2028\u2029]/).map(
-    (line) =>
-      `> ${line
-        .replaceAll("<", "&lt;")
-        .replaceAll("![", "!\\[")
-        .replace(/^(\s*)#/, "$1\\#")}`,
-  );
+  return proseMarkdown(text)
+    .split("\n")
+    .map((line) => `> ${line.replace(/^(\s*)#/, "$1\\#")}`);
 }
 
-/** A fence is longer than any in what it holds. */
-function fence(text: string | null, language: string): string[] {
-  if (text === null) return [];
-  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 2);
-  const mark = "`".repeat(longest + 1);
-  return [`${mark}${language}`, text, mark, ""];
-}
+const fence = (text: string | null, language: string): string[] => (text === null ? [] : [fencedMarkdown(text, language), ""]);

@@ -1,5 +1,5 @@
 import { displayName } from "../../core/display-name.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, printJson } from "../../core/json.ts";
 import { everyone, type Story } from "../../core/story.ts";
 import type { Span } from "../trace/span.ts";
 import { tracesOf } from "../trace/spans.ts";
@@ -19,7 +19,7 @@ export function perfettoTrace(story: Story): string {
     ...flows(slices),
     ...counters(spans, last),
   ];
-  return `${JSON.stringify({ displayTimeUnit: "ms", otherData: { uri: story.record.uri, product: story.product }, traceEvents: events })}\n`;
+  return `${printJson({ displayTimeUnit: "ms", otherData: { uri: story.record.uri, product: story.product }, traceEvents: events })}\n`;
 }
 
 const PID = 1;

@@ -39,9 +39,16 @@ interface TurnPlace {
 /** A span that others may still be put below. */
 type Draft = { -readonly [K in keyof Span]: Span[K] };
 
+interface Pending {
+  readonly child: Story;
+  readonly parent: Draft;
+  readonly isPlaced: boolean;
+}
+
 class TraceBuilder {
   readonly #spans: Draft[] = [];
   readonly #callers: ReadonlyMap<string, string>;
+  readonly #pending: Pending[] = [];
 
   constructor(callers: ReadonlyMap<string, string>) {
     this.#callers = callers;
@@ -68,6 +75,7 @@ class TraceBuilder {
     };
     const steps = turn.steps.slice(turn.inputs.length);
     this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && !thread.isOver);
+    this.#agents();
     root.output = lastWords(steps);
     if (!isLast) root.error = brokenOff(steps, this.#spans);
     return finished(root, this.#spans, isLast && !thread.isOver ? new Set([root]) : new Set());
@@ -84,13 +92,18 @@ class TraceBuilder {
     const tools = this.#tools(parent, steps, open);
     for (const step of steps.filter(({ event }) => event.kind === "compaction")) this.#add(compactionOf(step, parent));
     parent.marks = steps.flatMap((step) => (step.event.kind === "error" ? [{ at: timeOf(step) ?? parent.start, text: step.event.text ?? "error" }] : []));
-    for (const child of children) {
+    for (const child of children.toReversed()) {
       const spawn = child.record.link?.toolCallId == null ? undefined : tools.get(child.record.link.toolCallId);
-      this.#agent(child, spawn ?? parent, (spawn !== undefined && child.isPlaced) || (child.isOver && parent.story.isOver));
+      this.#pending.push({ child, parent: spawn ?? parent, isPlaced: (spawn !== undefined && child.isPlaced) || (child.isOver && parent.story.isOver) });
     }
   }
 
-  #agent(child: Story, parent: Draft, isPlaced: boolean) {
+  /** Everybody below what was worked on, depth first; a stack of our own, since agents spawn agents to any depth. */
+  #agents() {
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#agent(next);
+  }
+
+  #agent({ child, parent, isPlaced }: Pending) {
     const { record } = child;
     const startedAt = record.startedAt === null ? parent.start : Date.parse(record.startedAt);
     // The call is there before the agent's own records are, and its time does not change when these turn up.

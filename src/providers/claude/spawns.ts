@@ -1,5 +1,5 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
 import type { LifecycleState, ReportedUsage, SpawnCalled, Unseen } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { type Notification, notificationsIn } from "./notification.ts";
@@ -115,15 +115,15 @@ function describeChild(out: FindingsOf, told: JsonObject, child: string, session
 /** Claude Code counts the context of the last request and what was written, not the sum over requests. */
 function reportedIn(told: JsonObject | null): ReportedUsage | null {
   if (told === null) return null;
-  const [totalTokens, toolUses, durationMs] = [asNumber(told.totalTokens), asNumber(told.totalToolUseCount), asNumber(told.totalDurationMs)];
+  const [totalTokens, toolUses, durationMs] = [asAmount(told.totalTokens), asAmount(told.totalToolUseCount), asAmount(told.totalDurationMs)];
   return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
 }
 
 /** The same as `task_notification` says it. */
 export function reportedUsage(value: unknown): ReportedUsage | null {
   const usage = asObject(value);
-  const totalTokens = asNumber(usage?.total_tokens);
-  return totalTokens === null ? null : { totalTokens, toolUses: asNumber(usage?.tool_uses), durationMs: asNumber(usage?.duration_ms) };
+  const totalTokens = asAmount(usage?.total_tokens);
+  return totalTokens === null ? null : { totalTokens, toolUses: asAmount(usage?.tool_uses), durationMs: asAmount(usage?.duration_ms) };
 }
 
 function finalReport(told: JsonObject | null, result: ToolResult): string | null {

@@ -1,4 +1,4 @@
-import { asList, asNumber, asObject, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asList, asNumber, asObject, asWords, type JsonObject } from "../../core/json.ts";
 import { NAME } from "./keys.ts";
 
 /** What Claude Code asks a status line for, on its stdin. */
@@ -26,6 +26,6 @@ export function statusAsked(json: JsonObject): StatusAsked | null {
     folder: transcript?.replace(/\.jsonl$/, "") ?? null,
     rows: Array.isArray(json.tasks) ? asList(json.tasks).flatMap((task) => asWords(asObject(task)?.id) ?? []) : null,
     columns: asNumber(json.columns),
-    costUsd: asNumber(asObject(json.cost)?.total_cost_usd),
+    costUsd: asAmount(asObject(json.cost)?.total_cost_usd),
   };
 }

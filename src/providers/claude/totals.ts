@@ -1,4 +1,4 @@
-import { asCount, asNumber, asObject, asTime, type JsonObject } from "../../core/json.ts";
+import { asAmount, asCount, asObject, asTime, type JsonObject } from "../../core/json.ts";
 import type { CallUnrecorded, TotalStated } from "../../core/observation.ts";
 import type { Amounts } from "../../core/usage.ts";
 import type { Row } from "./rows.ts";
@@ -14,9 +14,9 @@ export function totalStated({ json }: Row): TotalStated | null {
   return {
     type: "total-stated",
     byModel: used.map(({ model, usage }) => ({ model, amounts: amountsOf(usage) })),
-    costUsd: json.hasUnknownModelCost === true ? null : asNumber(json.totalCostUSD),
+    costUsd: json.hasUnknownModelCost === true ? null : asAmount(json.totalCostUSD),
     began: asTime(json.startTime),
-    activeMs: asNumber(json.totalDuration),
+    activeMs: asAmount(json.totalDuration),
   };
 }
 
@@ -27,7 +27,7 @@ function amountsOf(usage: JsonObject): Amounts {
     cacheReadTokens: asCount(usage.cacheReadInputTokens),
     cacheWriteTokens: asCount(usage.cacheCreationInputTokens),
     // Not told apart before 2.1.325.
-    cacheWrite1hTokens: asNumber(usage.cacheCreationEphemeral1hInputTokens),
+    cacheWrite1hTokens: asAmount(usage.cacheCreationEphemeral1hInputTokens),
   };
 }
 

@@ -1,4 +1,4 @@
-import { asCount, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asCount, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
 import type { ModelCalled, TotalStated } from "../../core/observation.ts";
 import { type Amounts, NO_TOKENS, type Tokens } from "../../core/usage.ts";
 import type { CopilotEvent } from "./event.ts";
@@ -57,7 +57,7 @@ const MAX_REQUESTS = 100;
  */
 export function outputIn(event: CopilotEvent, session: string, isAll: boolean, model: string): ModelCalled | null {
   const { data } = event;
-  const [response, output] = [responseIn(event, isAll), asNumber(data.outputTokens)];
+  const [response, output] = [responseIn(event, isAll), asAmount(data.outputTokens)];
   if (response === null || (output === null && !isAll)) return null;
   const tokens = { ...NO_TOKENS, outputTokens: Math.max(0, output ?? 0) };
   const only = isAll ? ({ costUsd: null, outputOnly: true } as const) : {};

@@ -1,6 +1,6 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type RecordKey } from "../../core/ids.ts";
-import { asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
 import type { RecordRead, Stand, ToolAnswered, ToolCalled } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { errorText, isAbort, isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
@@ -133,7 +133,7 @@ function* modelCalls(message: Message) {
     // A subtask's message answers no model's call, and a failed one got no answer.
     if (steps.length === 0 && !isAnything(tokens)) continue;
     // It writes 0 where it knows no price.
-    const costUsd = asNumber(source.cost) || null;
+    const costUsd = asAmount(source.cost) || null;
     const call = { type: "model-call", response: responseOf(message, step), model, tokens, chars: step === 0 ? chars : 0, ended: true } as const;
     yield costUsd === null ? call : { ...call, costUsd };
   }

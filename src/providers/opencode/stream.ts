@@ -3,7 +3,7 @@ import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import { hash } from "../../core/hash.ts";
 import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { asNumber, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
+import { asAmount, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
 import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
 import { eventsOfPart } from "./events.ts";
@@ -67,7 +67,7 @@ export class OpencodeStream implements LiveReader {
   #readStep(out: FindingsOf, step: JsonObject, message: string, thread: AgentKey) {
     const number = this.#steps.get(message) ?? 0;
     this.#steps.set(message, number + 1);
-    const costUsd = asNumber(step.cost) || null;
+    const costUsd = asAmount(step.cost) || null;
     const call = { response: key.record(`${message} ${number}`), model: "", tokens: tokensOf(step.tokens), chars: 0, ended: true };
     out.add({ type: "model-call", ...call, ...(costUsd === null ? {} : { costUsd }) });
     if (asText(step.reason) === "stop") out.add(turnEnded(thread, "completed", "its stream says that its last answer is finished"));

@@ -1,4 +1,4 @@
-import { asCount, asList, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asCount, asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
 import type { Stand } from "../../core/observation.ts";
 import { NO_TOKENS, type Tokens } from "../../core/usage.ts";
 
@@ -82,7 +82,7 @@ const total = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens 
 export function usedIn(value: unknown): Used | null {
   const usage = asObject(value);
   if (usage === null) return null;
-  const cost = asNumber(asObject(usage.cost)?.total) ?? asNumber(usage.cost);
+  const cost = asAmount(asObject(usage.cost)?.total) ?? asAmount(usage.cost);
   const cacheWriteTokens = asCount(usage.cacheWrite);
   const tokens = {
     ...NO_TOKENS,

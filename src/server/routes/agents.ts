@@ -6,6 +6,7 @@ import { resolve } from "../../app/resolve.ts";
 import { sinceOf } from "../../app/since.ts";
 import { explain } from "../../app/why.ts";
 import type { AgentKey } from "../../core/ids.ts";
+import { printJson } from "../../core/json.ts";
 import { agentOf } from "../../core/link.ts";
 import { messagesIn } from "../../core/messages.ts";
 import type { ServerContext } from "../context.ts";
@@ -41,7 +42,8 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
     .get("/agents/:uri", answers("The record of an agent, with everybody below it", AgentTree, ["usage", "not_found"]), (c) => {
       const key = keyOf(c.req.param("uri"));
       c.header(LIVE_HEADER, journal.idOf(journal.position));
-      return c.json(hub.tree(key));
+      // Nested as deep as the tree is, which JSON.stringify cannot do.
+      return c.body(printJson(hub.tree(key)), 200, { "Content-Type": "application/json" });
     })
     .get(
       "/agents/:uri/events",

@@ -12,7 +12,7 @@ import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
 import type { ServerContext } from "../context.ts";
 import { answers, checked } from "../describe.ts";
-import { Demo, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
+import { Address, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
   const { library, hub, env, settings, state } = context;
@@ -77,7 +77,10 @@ export function machineRoutes(context: ServerContext): Hono {
       if (path !== null) state.tell([path]);
       return c.json({ watching: state.watching });
     })
-    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Demo, ["failed"]), async (c) => {
+    .post("/address", answers("An address that lets a browser in; where the system does not tell whose a connection is, it works once", Address), (c) =>
+      c.json({ address: context.address() }),
+    )
+    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Address, ["failed"]), async (c) => {
       if (context.isDemo) throw new Failure("failed", "this is the demo");
       return c.json({ address: (await context.demo()).address });
     })

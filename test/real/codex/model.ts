@@ -25,7 +25,7 @@ export interface Model {
   close(): Promise<void>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const newId = (prefix: string) => `${prefix}_${randomBytes(11).toString("hex")}`;
 
 export async function startModel(scripts: Scripts): Promise<Model> {

@@ -78,9 +78,15 @@ describe("the live stream", () => {
   });
 
   it("waits longer and longer while nobody answers", async () => {
-    const { waits, over } = followed([{ status: 503 }, { status: 503 }, { status: 503 }, { text: "" }, { status: 503 }]);
+    const { waits, over } = followed([{ status: 503 }, { status: 503 }, { text: message("event", "g-1", { id: "e1" }) }, { status: 503 }]);
     await over;
-    expect(waits).toEqual([500, 1000, 2000, 250, 500]);
+    expect(waits).toEqual([500, 1000, 250, 500]);
+  });
+
+  it("waits longer and longer while every stream ends at once", async () => {
+    const { waits, over } = followed(Array.from({ length: 6 }, () => ({ text: ": hello\n\n" })));
+    await over;
+    expect(waits).toEqual([500, 1000, 2000, 4000, 5000, 5000]);
   });
 
   it("can be stopped and started", async () => {

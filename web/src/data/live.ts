@@ -78,23 +78,24 @@ export class LiveStream {
         // A cut wire and a server that restarts look alike: try again.
       }
       if (signal.aborted) return;
+      // A stream that ends before it says anything is as good as none.
       pause = heard ? FIRST_WAIT_MS : Math.min(pause * 2, LONGEST_WAIT_MS);
       handlers.connection("waiting");
       await wait(pause, signal);
     }
   }
 
-  async #listen(url: string, signal: AbortSignal, onOpen: () => void): Promise<void> {
+  async #listen(url: string, signal: AbortSignal, onMessage: () => void): Promise<void> {
     const { handlers, fetch } = this.#options;
     const headers: Record<string, string> = { accept: "text/event-stream", ...(this.#lastId === null ? {} : { "last-event-id": this.#lastId }) };
     const response = await fetch(url, { headers, signal, cache: "no-store" });
     if (!response.ok || response.body === null) throw new Error(`the live stream answers ${response.status}`);
-    onOpen();
     handlers.connection("open");
     const parser = createParser({
       onEvent: ({ event, data, id }) => {
         this.#tell(event ?? "message", data);
         if (id !== undefined) this.#lastId = id;
+        onMessage();
       },
     });
     const text = response.body.pipeThrough(new TextDecoderStream());

@@ -4,7 +4,7 @@ import { cutAt, detached, oneLine, visible } from "./text.ts";
 
 describe("text to be shown", () => {
   it("has no codes of terminals", () => {
-    expect(visible("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[")).toBe("red link done");
+    expect(visible("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;title\u001b\\done\u001b[")).toBe("red link done␛[");
   });
 
   it("names what one cannot see", () => {

@@ -1,6 +1,9 @@
 /** Larger ones no browser draws. */
 const MAX_PNG_PX = 16_000;
 
+/** Characters that no XML document may hold, escaped or not; the serializer writes them as they are. */
+const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+
 /** Hands the drawing to the person as a file: the whole of it, however much of it is in view. Gives the name of the file. */
 export async function saveDrawing(
   drawing: SVGSVGElement,
@@ -17,7 +20,7 @@ export async function saveDrawing(
   const background = copy.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [name, value] of Object.entries({ width, height, fill: getComputedStyle(drawing).backgroundColor })) background.setAttribute(name, String(value));
   copy.prepend(background);
-  const text = new XMLSerializer().serializeToString(copy);
+  const text = new XMLSerializer().serializeToString(copy).replace(NOT_XML, "\ufffd");
   const blob = as === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await pngOf(text, width, height);
   const name = `${fileName(title)}.${as}`;
   download(blob, name);

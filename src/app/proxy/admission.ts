@@ -1,0 +1,32 @@
+import type { IncomingMessage } from "node:http";
+import type { Admission } from "../../transports/proxy.ts";
+import type { Access } from "../access.ts";
+import { isOtherOrigin, isOtherSite, isOwnName, type Listening } from "../own-names.ts";
+
+export interface AdmissionOptions extends Listening {
+  readonly access: Access;
+  /** Asks everybody for the token, this user's own processes as well. */
+  readonly asksForToken: boolean;
+}
+
+/** The token comes first in the path: every agent can be given an address, few can be given a header. */
+const WITH_TOKEN = /^\/~([^/?]*)(.*)$/;
+
+export const withToken = (url: string, token: string) => `${url}/~${token}`;
+
+/** Takes requests of this user's processes and of those that know the token, and none that a web page sends. */
+export async function admission({ url = "/", headers, socket }: IncomingMessage, options: AdmissionOptions): Promise<Admission> {
+  const { access, asksForToken } = options;
+  const { host = "", origin } = headers;
+  const site = headers["sec-fetch-site"];
+  if (isOtherOrigin(origin, host) || isOtherSite(typeof site === "string" ? site : undefined)) return refused(403, "requests of web pages are not passed on");
+  const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
+  if (token !== undefined) return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
+  if (!isOwnName(host, options)) return refused(403, `${JSON.stringify(host)} is not a name of this proxy`);
+  const whose = asksForToken ? "unknown" : await access.whose(socket);
+  if (whose === "own") return { path: url };
+  return refused(401, whose === "other" ? "this proxy is another user's" : WRONG);
+}
+
+const WRONG = "this address lacks the token; use the one that retinue proxy printed";
+const refused = (status: number, words: string) => ({ status, words });
