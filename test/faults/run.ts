@@ -8,7 +8,12 @@ import { SCENARIOS } from "./scenarios.ts";
 import { tried } from "./stage.ts";
 
 const { values } = parseArgs({
-  options: { kills: { type: "string", default: "1000" }, seed: { type: "string", default: "1" }, jobs: { type: "string", default: "2" }, only: { type: "string", multiple: true } },
+  options: {
+    kills: { type: "string", default: "1000" },
+    seed: { type: "string", default: "1" },
+    jobs: { type: "string", default: "2" },
+    only: { type: "string", multiple: true },
+  },
 });
 const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || values.only.includes(name));
 if (chosen.length === 0) throw new Error(`no such scenario; there are ${SCENARIOS.map(({ name }) => name).join(", ")}`);

@@ -32,6 +32,8 @@ export function shortened(home: string): Iterator<() => void> {
 /** Asks as a dashboard does, until the server is gone. */
 export async function client(address: string): Promise<number> {
   const stream = new LiveReader(new URL("/api/live?threads=true", address));
+  // It breaks when the server is killed.
+  stream.ended.catch(() => {});
   let answered = 0;
   try {
     for (;;) {
