@@ -68,6 +68,12 @@ describe("retinue hook", () => {
     expect([forest.roots, problems]).toEqual([[`claude:${SESSION}`], []]);
   });
 
+  it("keeps nothing of a payload that is longer than any record", async () => {
+    const data = join(newHome(), "data");
+    await hook({ HOME: scratch, RETINUE_HOME: data }, () => null);
+    expect(existsSync(join(data, "recordings"))).toBe(false);
+  });
+
   it.each([
     ["junk", "\u0000\u0001 no JSON at all {"],
     ["nothing", ""],

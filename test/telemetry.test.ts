@@ -81,6 +81,32 @@ describe("telemetry", () => {
     expect(await (await post("/v1/traces", JSON.stringify(foreign), JSON_TYPE)).json()).toMatchObject({ partialSuccess: { rejectedSpans: 1 } });
   });
 
+  it("that was made to be large is refused, and nothing else suffers", async () => {
+    const kept = () => readdirSync(join(server.env.RETINUE_HOME ?? "", "recordings/claude/otlp")).length;
+    const before = kept();
+    const gzip = { "Content-Encoding": "gzip" };
+    const protobuf = { "Content-Type": "application/x-protobuf", ...gzip };
+    const deep = `{"resourceSpans":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+    const packed = (bytes: Uint8Array | string) => new Uint8Array(gzipSync(bytes));
+    // Each of them is an empty entry of a list.
+    const entries = (count: number) => packed(Buffer.alloc(2 * count, Uint8Array.of(0x0a, 0)));
+    for (const [body, headers, status, words] of [
+      [deep, JSON_TYPE, 400, /levels deep/],
+      [packed(deep), { ...JSON_TYPE, ...gzip }, 400, /levels deep/],
+      [packed(Buffer.alloc(40 << 20, "[")), { ...JSON_TYPE, ...gzip }, 413, /bytes when unpacked/],
+      [packed(Buffer.alloc(40 << 20)), protobuf, 413, /bytes when unpacked/],
+      [entries(500_001), protobuf, 413, /fields/],
+    ] as const) {
+      const answer = await post("/v1/traces", body, headers);
+      const { error } = (await answer.json()) as { error: { message: string } };
+      expect([answer.status, error.message]).toEqual([status, expect.stringMatching(words)]);
+    }
+    expect((await post("/v1/traces", entries(50_000), protobuf)).status).toBe(200);
+    expect(kept()).toBe(before);
+    expect(server.talk).toEqual([]);
+    expect((await server.get("/api/health")).status).toBe(200);
+  });
+
   it.each([
     ["no JSON", "{", JSON_TYPE, 400],
     ["no protobuf", "{}", { "Content-Type": "application/x-protobuf" }, 400],

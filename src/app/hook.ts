@@ -5,6 +5,7 @@
 import { readFileSync, realpathSync } from "node:fs";
 import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
+import { readInput } from "../transports/bounded.ts";
 import { privateFolder, writePrivate } from "../transports/private.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { basename, dirname, join, normal, resolve } from "../transports/system/paths.ts";
@@ -16,9 +17,10 @@ const HEAD = 16 * 1024;
 /** Longer than it takes to say a word to a process of this machine, shorter than anybody notices. */
 const WAKE_MS = 15;
 
-export async function hook(env: Env, input: () => string = () => readFileSync(0, "utf8")): Promise<void> {
+export async function hook(env: Env, input: () => string | null = readInput): Promise<void> {
   try {
     const payload = input();
+    if (payload === null) return;
     closeHome(env);
     const recording = keep(payload, env);
     if (recording === null) return;

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type AgentKey, threadKey, threadOf } from "../core/ids.ts";
 import { PrintedBy } from "../core/printed.ts";
@@ -64,6 +64,15 @@ export class RunOutput {
     else if (!isTold && this.#fallback === unknownCommand) this.#timer = setTimeout(() => this.#listAsCommand(), SILENCE_MS).unref();
   }
 
+  /** Goes on where another process stopped: with the recording it began, if it had begun one. */
+  resume(note: RunBegan): void {
+    const provider = PROVIDERS.find((one) => existsSync(this.#pathOf(one)) && statSync(this.#pathOf(one)).size > 0);
+    if (provider !== undefined) this.#recorder = new Recorder(this.#pathOf(provider));
+    this.#isDecided = provider !== undefined && provider !== unknownCommand;
+    if (this.#isDecided) this.#provider = provider ?? null;
+    else this.began(note, { isKnown: false, isTold: false });
+  }
+
   line(line: string): void {
     if (this.#isDecided) {
       if (this.#provider !== unknownCommand) this.#recorder?.line(line);
@@ -83,9 +92,10 @@ export class RunOutput {
     if (this.#printedBy.isHopeless || this.#heldBytes > MAX_HELD) this.#settle(this.#fallback);
   }
 
-  ended(end: RunEnded): void {
+  /** Null: it is over, and nobody knows how. */
+  ended(end: RunEnded | null): void {
     if (!this.#isDecided) this.#settle(this.#fallback);
-    this.#recorder?.note(endedNote(end));
+    if (end !== null) this.#recorder?.note(endedNote(end));
     this.#recorder?.close();
     this.#found.resolve(null);
   }
@@ -114,12 +124,14 @@ export class RunOutput {
   }
 
   #listAsCommand(): void {
-    if (this.#isDecided) return;
+    if (this.#isDecided || this.#recorder !== null) return;
     this.#open(unknownCommand);
   }
 
+  #pathOf = (provider: Provider) => join(recordingsRoot(this.#env, provider.name), this.#file);
+
   #open(provider: Provider): void {
-    this.#recorder = new Recorder(join(recordingsRoot(this.#env, provider.name), this.#file));
+    this.#recorder = new Recorder(this.#pathOf(provider));
     if (this.#began !== null) this.#recorder.note(beganNote(this.#began.note), this.#began.at);
   }
 

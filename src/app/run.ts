@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import type { AgentKey } from "../core/ids.ts";
 import type { Control, Provider, Wrapping } from "../core/provider.ts";
 import type { RunEnded } from "../core/run-note.ts";
@@ -10,6 +11,7 @@ import { type WrapOptions, type Wrapped, wrap } from "../transports/wrapped.ts";
 import { Failure } from "./failure.ts";
 import type { Env } from "./home.ts";
 import { RunOutput } from "./run-output.ts";
+import type { RunInProgress } from "./run-standby.ts";
 
 export { endAs, forwardSignals } from "../transports/wrapped.ts";
 
@@ -69,12 +71,17 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   const isSpeaking = wrapping?.speaks === true;
   // A terminal is the command's own: what draws on it must find it there.
   const reads = isSpeaking || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
-  const output = new RunOutput(env, name, provider, wrapping !== null && !isSpeaking ? null : provider);
+  const hasFallback = wrapping === null || isSpeaking;
+  const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
+  const standby = (pid: number) => ({
+    command: [process.execPath, STANDBY_FILE],
+    input: JSON.stringify({ name, provider: provider.name, hasFallback, began: { command, cwd, process: markOf(pid) } } satisfies RunInProgress),
+  });
   const onLine = (line: string) => {
     output.line(line);
     hear?.(line);
   };
-  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine } : {}) } satisfies WrapOptions);
+  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine, standby } : {}) } satisfies WrapOptions);
   output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, isTold: rest.output === null });
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
@@ -82,6 +89,8 @@ export async function start({ command, provider, wrapping }: Launch, options: St
   });
   return { ...wrapped, ended, thread: output.thread };
 }
+
+const STANDBY_FILE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url));
 
 /** In order of time, so that a listing reads well. */
 const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;

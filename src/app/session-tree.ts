@@ -9,6 +9,7 @@ import { type StatusAsked, statusAsked } from "../providers/status-lines.ts";
 import type { Env } from "./home.ts";
 import { notedInstance } from "./instance-note.ts";
 
+export { readInput } from "../transports/bounded.ts";
 export type { StatusAsked };
 
 /** Whom a status line is asked for; null for what no product asks. */

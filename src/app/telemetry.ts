@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import { asList, asObject, asText, type JsonObject } from "../core/json.ts";
-import { attributesOf, SIGNALS, type Signal } from "../core/otlp.ts";
+import { MAX_OTLP_BYTES, TooLarge } from "../core/limits.ts";
+import { attributesOf, decodeOtlp, parseOtlp, SIGNALS, type Signal } from "../core/otlp.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { Recorder } from "../transports/recorder.ts";
+import { unpackWhole } from "../transports/unpack.ts";
+import { Failure } from "./failure.ts";
 import { type Env, recordingsRoot } from "./home.ts";
 
 /** What became of an OTLP request: how many of its entries are of products that we know, and where these are kept. */
@@ -12,10 +15,29 @@ export interface Kept {
   readonly recordings: readonly string[];
 }
 
+/** The request that was sent, however it was packed and written. Throws a `Failure` or `TooLarge` that says what is wrong with it. */
+export function telemetryIn(
+  signal: Signal,
+  body: Buffer,
+  { isProtobuf, encoding }: { readonly isProtobuf: boolean; readonly encoding: string | null },
+): JsonObject {
+  let request: JsonObject | null;
+  try {
+    const bytes = unpackWhole(body, encoding, MAX_OTLP_BYTES);
+    request = isProtobuf ? decodeOtlp(signal, bytes) : parseOtlp(bytes.toString());
+  } catch (error) {
+    const { message } = error as Error;
+    if (error instanceof TooLarge) throw error;
+    throw new Failure("usage", `this is no OTLP request of ${signal}: ${message}`, ["send OTLP as JSON or as protobuf"]);
+  }
+  if (request === null) throw new Failure("usage", `this is no OTLP request of ${signal}`, ["send OTLP as JSON or as protobuf"]);
+  return request;
+}
+
 /** Keeps what a product's own telemetry says, as it came, a file a day. What is nobody's is left alone. */
 export function keepTelemetry(signal: Signal, request: JsonObject, env: Env, now = Date.now()): Kept {
   const { list } = SIGNALS[signal];
-  const recordings = new Set<string>();
+  const recorders = new Map<string, Recorder>();
   let [taken, refused] = [0, 0];
   for (const entry of asList(request[list])) {
     const service = asText(attributesOf(asObject(asObject(entry)?.resource))["service.name"]);
@@ -26,10 +48,10 @@ export function keepTelemetry(signal: Signal, request: JsonObject, env: Env, now
     }
     taken += 1;
     const path = join(recordingsRoot(env, provider.name), "otlp", `${new Date(now).toISOString().slice(0, 10)}.jsonl`);
-    const recorder = new Recorder(path);
+    const recorder = recorders.get(path) ?? new Recorder(path);
+    recorders.set(path, recorder);
     recorder.line(JSON.stringify({ [list]: [entry] }), now);
-    recorder.close();
-    recordings.add(path);
   }
-  return { taken, refused, recordings: [...recordings] };
+  for (const recorder of recorders.values()) recorder.close();
+  return { taken, refused, recordings: [...recorders.keys()] };
 }

@@ -92,7 +92,9 @@ export function buildProgram(): Command {
     .option("--follow", "go on with what happens from now on, until interrupted")
     .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
   common(program.command("run"))
-    .description("run an agent's command, or a script around one, as it is, and record what it says; its output, exit code and signals pass through untouched")
+    .description(
+      "run an agent's command, or a script around one, as it is, and record what it says; its output, exit code and signals pass through untouched, and it outlives us if we are killed (not on Windows)",
+    )
     .argument("<command...>", "the command and its arguments, best behind --")
     .option("--events", "print what happens as events instead of what the command prints")
     .addOption(new Option("--format <format>", "of the events: all of them, or SubAgentSpawned lines only (agent_id, session_id, …)").choices(EVENT_FORMATS))

@@ -1,6 +1,5 @@
 /** `retinue statusline`: what an agent's own status line shows of the agents below it. An entry of its own: it is asked several times a second. */
-import { readFileSync } from "node:fs";
-import { askedFor, type StatusAsked, sessionTree } from "../app/session-tree.ts";
+import { askedFor, readInput, type StatusAsked, sessionTree } from "../app/session-tree.ts";
 import type { AgentTree } from "../core/agent.ts";
 import { count, duration, money, plural } from "../core/format.ts";
 import { asObject, parseJson, printJson } from "../core/json.ts";
@@ -13,9 +12,9 @@ const WIDTH = 120;
 /** Agents named on the line; the others are counted. */
 const NAMED = 2;
 
-export async function statusline(env: NodeJS.ProcessEnv, input: () => string = () => readFileSync(0, "utf8")): Promise<string> {
+export async function statusline(env: NodeJS.ProcessEnv, input: () => string | null = readInput): Promise<string> {
   try {
-    const asked = askedFor(asObject(parseJson(input())?.value) ?? {});
+    const asked = askedFor(asObject(parseJson(input() ?? "")?.value) ?? {});
     const tree = asked === null ? null : await sessionTree(asked, env);
     if (asked === null || tree === null) return "";
     return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n` : rowsOf(tree, asked);

@@ -1,3 +1,4 @@
+import { MAX_JSON_DEPTH } from "./limits.ts";
 import { escapeHidden } from "./visible.ts";
 
 /** Other people's JSON is unknown until it was looked at: these look, and answer null instead of throwing. */
@@ -64,12 +65,10 @@ export function jsonText(value: unknown): string | null {
   }
 }
 
-const MAX_DEPTH = 500;
-
 /** Whether a value is nested so deeply that printing it as a part of something else could fail. */
 export function isTooDeep(value: unknown): boolean {
   let level: readonly unknown[] = [value];
-  for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
+  for (let depth = 0; depth < MAX_JSON_DEPTH; depth += 1) {
     level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
     if (level.length === 0) return false;
   }

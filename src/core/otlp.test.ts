@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { attributesOf, decodeOtlp, itemsIn, nanoTime } from "./otlp.ts";
+import { MAX_OTLP_DEPTH, MAX_OTLP_FIELDS, TooLarge } from "./limits.ts";
+import { attributesOf, decodeOtlp, itemsIn, nanoTime, parseOtlp } from "./otlp.ts";
 
 const varint = (n: bigint): number[] => (n < 128n ? [Number(n)] : [Number(n & 127n) | 128, ...varint(n >> 7n)]);
 const field = (number: number, type: number, bytes: readonly number[]) => [...varint(BigInt((number << 3) | type)), ...bytes];
@@ -42,6 +43,62 @@ describe("a protobuf request", () => {
   it("of bytes that mean something else throws or says little", () => {
     expect(() => decodeOtlp("logs", new TextEncoder().encode('{"resourceLogs":[]}'))).toThrow();
     expect(decodeOtlp("logs", new Uint8Array())).toEqual({});
+  });
+});
+
+describe("a request made to be large", () => {
+  /** How many elements of lists are gone through while something is done. */
+  function stepsOf(work: () => void): number {
+    const original = Array.prototype[Symbol.iterator];
+    let steps = 0;
+    Array.prototype[Symbol.iterator] = function* (this: unknown[]) {
+      for (let i = 0; i < this.length; i += 1) {
+        steps += 1;
+        yield this[i];
+      }
+    } as typeof original;
+    try {
+      work();
+    } finally {
+      Array.prototype[Symbol.iterator] = original;
+    }
+    return steps;
+  }
+  const empty = (count: number) => new Uint8Array(2 * count).map((_, i) => (i % 2 === 0 ? 0x0a : 0));
+
+  it("takes work in proportion to its length", () => {
+    const [some, twice] = [1_000, 2_000].map((count) => stepsOf(() => decodeOtlp("traces", empty(count))));
+    expect(twice).toBeLessThanOrEqual(2 * (some ?? 0) + 10);
+    expect(decodeOtlp("traces", empty(3))).toEqual({ resourceSpans: [{}, {}, {}] });
+  });
+
+  it("has a limit of fields, those that are passed over included", () => {
+    expect(() => decodeOtlp("traces", empty(MAX_OTLP_FIELDS + 1))).toThrow(TooLarge);
+    expect(() =>
+      decodeOtlp(
+        "traces",
+        new Uint8Array(2 * MAX_OTLP_FIELDS + 2).map((_, i) => (i % 2 === 0 ? 0x78 : 1)),
+      ),
+    ).toThrow(TooLarge);
+    expect(() => parseOtlp(`{"resourceSpans":[${"{},".repeat(MAX_OTLP_FIELDS)}{}]}`)).toThrow(TooLarge);
+  });
+
+  it("has a limit of levels", () => {
+    // A span's attribute whose value is a list in a list in a list.
+    const nested = (levels: number): number[] => (levels === 0 ? [] : block(5, block(1, nested(levels - 1))));
+    const request = (levels: number) => Uint8Array.from(block(1, block(2, block(2, attribute("deep", nested(levels))))));
+    expect(() => decodeOtlp("traces", request(40))).not.toThrow();
+    expect(() => decodeOtlp("traces", request(MAX_OTLP_DEPTH))).toThrow(/levels/);
+    expect(() => parseOtlp(`{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}`)).toThrow(/levels/);
+    expect(() => parseOtlp("[".repeat(20_000_000))).toThrow(/levels/);
+  });
+
+  it("may have long bytes, and no long ids", () => {
+    const long = Uint8Array.from({ length: 200_001 }, (_, i) => i % 256);
+    const value = (bytes: Uint8Array) => [0x3a, ...varint(BigInt(bytes.length)), ...bytes];
+    const log = decodeOtlp("logs", Uint8Array.from(block(1, block(2, block(2, block(5, value(long)))))));
+    expect(log).toMatchObject({ resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { bytesValue: Buffer.from(long).toString("base64") } }] }] }] });
+    expect(() => decodeOtlp("traces", Uint8Array.from(block(1, block(2, block(2, block(1, [...long.subarray(0, 99)]))))))).toThrow(/id of 99 bytes/);
   });
 });
 

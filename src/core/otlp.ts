@@ -1,4 +1,6 @@
 import { asList, asObject, asText, type JsonObject } from "./json.ts";
+import { parseJsonWithin } from "./json-within.ts";
+import { MAX_OTLP_DEPTH, MAX_OTLP_FIELDS, TooLarge } from "./limits.ts";
 
 /**
  * OpenTelemetry's wire format, as far as traces and logs need it: protobuf bytes into the shape that OTLP writes as JSON.
@@ -56,15 +58,21 @@ export type Signal = keyof typeof SIGNALS;
 
 const decoder = new TextDecoder();
 
-/** Throws where the bytes are no such message. */
+/** Throws where the bytes are no such message, or one beyond the limits. */
 export function decodeOtlp(signal: Signal, bytes: Uint8Array): JsonObject {
-  return message(new Wire(bytes), SIGNALS[signal].message);
+  return message(new Wire(bytes, { fields: MAX_OTLP_FIELDS }), SIGNALS[signal].message, 1);
 }
 
-function message(wire: Wire, fields: Message): JsonObject {
+/** The same for what is sent as JSON. */
+export function parseOtlp(text: string): JsonObject | null {
+  return asObject(parseJsonWithin(text, { depth: MAX_OTLP_DEPTH, values: MAX_OTLP_FIELDS }));
+}
+
+function message(wire: Wire, fields: Message, depth: number): JsonObject {
+  if (depth > MAX_OTLP_DEPTH) throw new RangeError(`nested more than ${MAX_OTLP_DEPTH} levels deep`);
   const found: Record<string, unknown> = {};
   while (!wire.isAtEnd) {
-    const tag = Number(wire.varint());
+    const tag = wire.tag();
     const [number, type] = [tag >>> 3, tag & 7];
     const field = fields[number];
     if (field === undefined) {
@@ -72,22 +80,25 @@ function message(wire: Wire, fields: Message): JsonObject {
       continue;
     }
     const [name, kind, isList] = field;
-    const value = read(wire, kind);
-    if (isList === true) found[name] = [...asList(found[name]), value];
-    else found[name] = value;
+    const value = typeof kind === "object" ? message(wire.inner(), kind, depth + 1) : read(wire, kind);
+    if (isList !== true) found[name] = value;
+    else if (Object.hasOwn(found, name)) (found[name] as unknown[]).push(value);
+    else found[name] = [value];
   }
   return found;
 }
 
-function read(wire: Wire, kind: Kind): unknown {
-  if (typeof kind === "object") return message(new Wire(wire.bytes()), kind);
+/** Ids have 8 or 16 bytes. */
+const MAX_ID = 32;
+
+function read(wire: Wire, kind: Exclude<Kind, Message>): unknown {
   switch (kind) {
     case "text":
       return decoder.decode(wire.bytes());
     case "hex":
-      return [...wire.bytes()].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      return hex(wire.bytes());
     case "bytes":
-      return btoa(String.fromCharCode(...wire.bytes()));
+      return base64(wire.bytes());
     case "bool":
       return wire.varint() !== 0n;
     case "int":
@@ -101,17 +112,45 @@ function read(wire: Wire, kind: Kind): unknown {
   }
 }
 
+function hex(bytes: Uint8Array): string {
+  if (bytes.length > MAX_ID) throw new RangeError(`an id of ${bytes.length} bytes`);
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A multiple of 3, so that the parts can be joined; few enough to be the arguments of a call. */
+const BASE64_PART = 3 << 12;
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += BASE64_PART) text += btoa(String.fromCharCode(...bytes.subarray(at, at + BASE64_PART)));
+  return text;
+}
+
 /** Bytes as protobuf lays them out. */
 class Wire {
   readonly #view: DataView;
+  /** Of all messages of a request together. */
+  readonly #left: { fields: number };
   #at = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, left: { fields: number }) {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#left = left;
   }
 
   get isAtEnd(): boolean {
     return this.#at >= this.#view.byteLength;
+  }
+
+  tag(): number {
+    this.#left.fields -= 1;
+    if (this.#left.fields < 0) throw new TooLarge(`more than ${MAX_OTLP_FIELDS} fields`);
+    return Number(this.varint());
+  }
+
+  /** The message that a field holds. */
+  inner(): Wire {
+    return new Wire(this.bytes(), this.#left);
   }
 
   varint(): bigint {

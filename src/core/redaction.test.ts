@@ -95,7 +95,6 @@ describe("secrets in values", () => {
       list: [`pwd=${SECRET}`],
       deep: { secret: SECRET },
     });
-    expect(redactor().headers({ cookie: "a=b", host: "x" })).toEqual({ cookie: SECRET, host: "x" });
   });
 
   it("are taken out at any depth without an end of the stack", () => {

@@ -1,8 +1,8 @@
 import type { AgentRecord, AgentTree, LinkRecord } from "./agent.ts";
 import type { AgentEvent, EventTool } from "./event.ts";
-import { asObject } from "./json.ts";
+import { asObject, asText } from "./json.ts";
 import { namesSecretFile, secretFiles } from "./secret-files.ts";
-import { isSecretName, SECRET, withoutSecrets } from "./secrets.ts";
+import { isSecretName, isSecretPair, SECRET, withoutSecrets, withoutSplitSecrets } from "./secrets.ts";
 
 /** `full`: everything but secrets. `no-tool-output`: the same, without what tools returned. `metadata`: no texts at all. */
 export const REDACTION_LEVELS = ["full", "no-tool-output", "metadata"] as const;
@@ -36,9 +36,12 @@ export class Redactor {
 
   /** A text without the secrets in it, whatever the level. */
   text(text: string): string {
-    // What the user names comes first: the usual patterns may take a part of it.
-    const rest = this.#own.reduce((said, pattern) => said.replace(pattern, (found) => (found === "" ? "" : SECRET)), text);
-    return withoutSecrets(rest);
+    return withoutSecrets(this.#withoutOwn(text));
+  }
+
+  /** What the user names comes first: the usual patterns may take a part of it. */
+  #withoutOwn(text: string): string {
+    return this.#own.reduce((said, pattern) => said.replace(pattern, (found) => (found === "" ? "" : SECRET)), text);
   }
 
   /** A JSON value without the secrets in it, whatever the level: in its texts, and below keys that are called as secrets are. */
@@ -46,15 +49,26 @@ export class Redactor {
     if (typeof value === "string") return this.text(value);
     if (typeof value !== "object" || value === null) return value;
     if (depth > MAX_DEPTH) return SECRET;
-    if (Array.isArray(value)) return value.map((item) => this.value(item, depth + 1));
+    if (Array.isArray(value)) return this.#list(value, depth + 1);
+    // `{"name": "PASSWORD", "value": "…"}` is how lists of variables and headers have it.
+    const named = asText("name" in value ? value.name : "key" in value ? value.key : null);
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [this.text(key), isSecretName(key) && isSaid(item) ? SECRET : this.value(item, depth + 1)]),
+      Object.entries(value).map(([key, item]) => {
+        const isSecret = isGiven(item) && (isNamedSo(key, item) || (key === "value" && named !== null && isNamedSo(named, item)));
+        return [this.text(key), isSecret ? SECRET : this.value(item, depth + 1)];
+      }),
     );
   }
 
-  /** HTTP headers: credentials are known by the header's name. */
-  headers(headers: Readonly<Record<string, string>>): Record<string, string> {
-    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isSecretName(name) ? SECRET : this.text(value)]));
+  /** Arguments of a command hold the value behind its flag, and pieces of a text may hold a key between them. */
+  #list(items: readonly unknown[], depth: number): unknown[] {
+    const isTexts = items.length > 1 && items.every((item) => typeof item === "string");
+    const texts = isTexts ? withoutSplitSecrets(items.map((item) => this.#withoutOwn(item as string))) : null;
+    return items.map((item, i) => {
+      const flag = items[i - 1];
+      if (typeof item === "string" && typeof flag === "string" && /^--?[a-z]/i.test(flag) && !item.startsWith("-") && isSecretName(flag)) return SECRET;
+      return texts?.[i] ?? this.value(item, depth);
+    });
   }
 
   /** Whether what stands in such a file is secret. */
@@ -144,8 +158,10 @@ export class Redactor {
 
 const mapped = (text: string | null, how: (text: string) => string) => (text === null ? null : how(text));
 
-/** A text, or numbers that are one: counts and flags below such names are no secrets. */
-const isSaid = (value: unknown) => (typeof value === "string" && value !== "") || (Array.isArray(value) && value.every((item) => typeof item === "string"));
+/** Counts and flags below the names of secrets are none. */
+const isGiven = (value: unknown): value is string | string[] =>
+  (typeof value === "string" && value !== "") || (Array.isArray(value) && value.every((item) => typeof item === "string"));
+const isNamedSo = (name: string, value: string | string[]) => isSecretPair(name, typeof value === "string" ? value : value.join(""));
 
 function textsIn(value: unknown, depth = 0): readonly string[] {
   if (typeof value === "string") return [value];

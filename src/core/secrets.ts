@@ -1,96 +1,353 @@
-/** What secrets look like. Every pattern takes time in proportion to the text: texts come from strangers. */
+import { KEY_BEGINS, KNOWN_KEY, MARKED_KEYS } from "./secret-keys.ts";
+import { isRandom, isSecretValue, type SecretKind, secretKind } from "./secret-names.ts";
+import { percentDecoded, type Span, unescaped, type View, without } from "./text-view.ts";
+
+/** Finds secrets in texts. Takes time in proportion to the text whatever it holds: texts come from strangers. docs/redaction.md has the rates. */
 
 export const SECRET = "[redacted]";
 
-/** A key of somebody's is recognised by how its maker begins it. */
-const KNOWN_KEYS = [
-  // Model vendors and those who trace them.
-  "sk-ant-[\\w-]{16,}",
-  "(?:sk|pk)-lf-[\\w-]{16,}",
-  "sk-[A-Za-z0-9][\\w-]{18,}",
-  "lsv2_(?:pt|sk)_[0-9a-f]{16,}(?:_[0-9a-f]+)?",
-  "AIza[\\w-]{30,}",
-  "ya29\\.[\\w.-]{20,}",
-  "hf_[A-Za-z0-9]{20,}",
-  "gsk_[A-Za-z0-9]{20,}",
-  "xai-[A-Za-z0-9]{20,}",
-  "pplx-[A-Za-z0-9]{20,}",
-  "r8_[A-Za-z0-9]{30,}",
-  "tvly-[\\w-]{16,}",
-  // Code and packages.
-  "gh[pousr]_[A-Za-z0-9]{20,}",
-  "github_pat_\\w{20,}",
-  "gl(?:pat|ptt|dt|rt|soat)-[\\w-]{16,}",
-  "npm_[A-Za-z0-9]{30,}",
-  "pypi-[\\w-]{16,}",
-  "dckr_pat_[\\w-]{20,}",
-  "ATATT3[\\w=-]{20,}",
-  // Clouds, payment, mail, chat.
-  "(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",
-  "do[opr]_v1_[a-f0-9]{32,}",
-  "dapi[0-9a-f]{32}",
-  "hv[sbr]\\.[\\w-]{20,}",
-  "(?:sk|rk|whsec)_(?:live_|test_)?[A-Za-z0-9]{20,}",
-  "SG\\.[\\w-]{16,}\\.[\\w-]{16,}",
-  "xox[abeprs]-[\\w-]{10,}",
-  "xapp-\\d-[\\w-]{10,}",
-  "\\d{8,10}:AA[\\w-]{32,}",
-  "AGE-SECRET-KEY-1[A-Z0-9]{20,}",
-  // A signed token of any kind.
-  "eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}(?:\\.[\\w-]*)?",
-];
-
-const KNOWN_KEY = new RegExp(`(?<![A-Za-z0-9])(?:${KNOWN_KEYS.join("|")})`, "g");
-/** A block that was cut off is secret to its end. */
-const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g;
-const WEBHOOK = /(https:\/\/hooks\.slack\.com\/services\/|https:\/\/discord(?:app)?\.com\/api\/webhooks\/)[\w/-]+/g;
-const URL_PASSWORD = /([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:@/"'<>]{0,256}:)[^\s@/"'<>]{1,256}(?=@)/gi;
-const SCHEME_AND_KEY = /\b(bearer|basic)(\s+)(?=[\w+/=.~-]*[\d=.~_-])[\w+/=.~-]{12,}/gi;
-const HEADER_LINE =
-  /((?:^|[\s"'`{,])(?:proxy-)?(?:authorization|(?:set-)?cookie|x-api-key|x-goog-api-key|api-key|x-auth-token|x-amz-security-token)\\?["']?\s{0,3}:\s{0,3}\\?["']?)(?!\s)[^"'`\r\n\\]+/gi;
-const ACCOUNT_KEY = /\b((?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;\s"']+/g;
-
-const PASSWORD = "pass(?:word|wd|phrase|code)?|pwd";
-const NAMES = `(?:api|access|auth|secret|private|signing|encryption|account|service)[_-]?keys?|(?:access[_-]?key[_-]?id)|secret|token|credentials?|${PASSWORD}`;
-/** `NAME=value` as shells, `.env` files and configurations have it, quoted or not. */
-const ASSIGNED = new RegExp(
-  `(?<![A-Za-z0-9_.-])((?:[A-Za-z0-9]{1,40}[_.-]){0,8}[A-Za-z0-9]{0,40}?(?:${NAMES})(?:[_-](?:id|value|base64|b64|json))?)(\\\\?["']?\\s{0,3}(?:=>|[:=])\\s{0,3})(\\\\?"[^"\\r\\n]*"|'[^'\\r\\n]*'|[^\\s"'\`,;&|<>(){}[\\]]+)`,
-  "gi",
-);
-const SECRET_NAME = new RegExp(`(?:^|[_.\\s-]|[a-z])(?:${NAMES})(?:[_-](?:id|value|base64|b64|json))?$`, "i");
-const SECRET_HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?(?:goog-)?api-key|x-auth-token|x-amz-security-token|x-csrf-token)$/i;
-const IS_PASSWORD = new RegExp(`(?:^|[_.-]|[a-z])(?:${PASSWORD})$`, "i");
-/** What stands where a secret would in code that only speaks of one. */
-const PLACEHOLDER =
-  /^(?:\$.*|<.*|\{.*|%.*%?|\*+|x{3,}|string|str|number|bool(?:ean)?|null|none|nil|undefined|true|false|unknown|optional|required|process\.env.*|os\.environ.*|env\..*)$/i;
-
 /** Whether a key of an object, a header or a variable is called as secrets are. */
-export const isSecretName = (name: string) => SECRET_HEADER.test(name) || SECRET_NAME.test(name);
+export function isSecretName(name: string): boolean {
+  const kind = secretKind(name);
+  return kind !== null && kind !== "weak";
+}
+
+/** Whether such a name and value make a secret. */
+export function isSecretPair(name: string, value: string): boolean {
+  return isSecretName(name) || (secretKind(name) === "weak" && isRandom(value));
+}
 
 /** The text with a mark in place of everything in it that looks like a secret. */
 export function withoutSecrets(text: string): string {
-  return text
-    .replace(PRIVATE_KEY, SECRET)
-    .replace(KNOWN_KEY, SECRET)
-    .replace(WEBHOOK, `$1${SECRET}`)
-    .replace(URL_PASSWORD, `$1${SECRET}`)
-    .replace(HEADER_LINE, `$1${SECRET}`)
-    .replace(SCHEME_AND_KEY, `$1$2${SECRET}`)
-    .replace(ACCOUNT_KEY, `$1${SECRET}`)
-    .replace(ASSIGNED, (whole, name: string, sign: string, value: string) => (isGiven(name, sign, value) ? `${name}${sign}${quoted(value)}` : whole));
+  let rest = text;
+  // What stood next to a secret may be one by itself once that is gone.
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const next = cutOut(rest, secretsIn(rest));
+    if (next === rest) break;
+    rest = next;
+  }
+  return rest;
 }
 
-/** A quotation keeps its quotes, so that what was JSON or code still is. */
-function quoted(value: string): string {
-  const quote = /^\\?["']/.exec(value)?.[0] ?? "";
-  return `${quote}${SECRET}${quote}`;
+const MAX_ROUNDS = 5;
+
+/** Texts that belong one behind the other: a key may be split over them. */
+export function withoutSplitSecrets(texts: readonly string[]): string[] {
+  const spans = knownKeys(texts.join(""));
+  let at = 0;
+  return texts.map((text) => {
+    const [begin, end] = [at, at + text.length];
+    at = end;
+    const own = spans.flatMap((span) => (span.end > begin && span.start < end ? [{ start: Math.max(0, span.start - begin), end: span.end - begin }] : []));
+    return withoutSecrets(cutOut(text, own));
+  });
 }
 
-/** Code speaks of secrets all day (`token: string`, `maxToken = limit`): only what can be one is taken for one. */
-function isGiven(name: string, sign: string, value: string): boolean {
-  const bare = value.replace(/^\\?["']|\\?["']$/g, "");
-  if (bare === "" || bare.startsWith(SECRET) || PLACEHOLDER.test(bare)) return false;
-  if (bare !== value || IS_PASSWORD.test(name)) return true;
-  const isVariable = sign.trim() === "=" && name === name.toUpperCase();
-  return isVariable || /\d/.test(bare) || bare.length >= 24;
+function cutOut(text: string, spans: readonly Span[]): string {
+  if (spans.length === 0) return text;
+  let kept = "";
+  let at = 0;
+  for (const { start, end } of [...spans].sort((a, b) => a.start - b.start)) {
+    if (end <= at) continue;
+    // What overlaps or touches the one before is one secret with it.
+    if (start > at || at === 0) kept += text.slice(at, Math.max(at, start)) + SECRET;
+    at = end;
+  }
+  return kept + text.slice(at);
+}
+
+const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
+const PERCENT = /%[2-7][0-9A-Fa-f]/g;
+/** In a JSON string inside a text; in one inside another JSON string they are escaped once more. */
+const ESCAPE = /\\(?:[nrt"'/\\]|u[0-9a-fA-F]{4})/g;
+/** Between two pieces of one text: a string that goes on in the next, or a line that goes on. */
+const JOINT = /\\{0,3}["'`]\s{0,20}[+,.]?\s{0,20}\\{0,3}["'`]|\\\r?\n\s{0,20}/g;
+const MAX_DEPTH = 2;
+/** No name, sign and value are shorter. */
+const MIN_LENGTH = 5;
+
+function secretsIn(text: string, depth = 0): Span[] {
+  const spans: Span[] = [];
+  if (text.length < MIN_LENGTH) return spans;
+  const mayHoldKey = KEY_BEGINS.test(text);
+  if (mayHoldKey) found(text, KNOWN_KEY, spans, PLAIN);
+  otherKeys(text, spans);
+  privateKeys(text, spans);
+  if (PHRASE.test(text)) for (const { mark, pattern } of PHRASES) if (mark.test(text)) found(text, pattern, spans, STANDS_IN);
+  assignments(text, spans);
+  encoded(text, depth, spans);
+  if (depth < MAX_DEPTH) {
+    if (text.search(INVISIBLE) >= 0) through(without(text, INVISIBLE), (plain) => secretsIn(plain, depth + 1), spans);
+    for (const line of linesWith(text, ESCAPE)) through(unescaped(line.text, ESCAPE), (plain) => secretsIn(plain, depth + 1), spans, line.start);
+    for (const line of linesWith(text, PERCENT)) through(percentDecoded(line.text, PERCENT), (plain) => secretsIn(plain, MAX_DEPTH), spans, line.start);
+    if (mayHoldKey) through(without(text, JOINT), knownKeys, spans);
+  }
+  return spans;
+}
+
+function through(view: View, find: (text: string) => readonly Span[], spans: Span[], offset = 0): void {
+  for (const { start, end } of find(view.text)) spans.push({ start: offset + view.at(start), end: offset + view.at(end) });
+}
+
+/** Lines with a match of a global pattern: the others need no second look. */
+function* linesWith(text: string, pattern: RegExp): Generator<{ readonly text: string; readonly start: number }> {
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const start = text.lastIndexOf("\n", match.index) + 1;
+    const stop = text.indexOf("\n", match.index);
+    const end = stop < 0 ? text.length : stop;
+    yield { text: text.slice(start, end), start };
+    pattern.lastIndex = end;
+  }
+}
+
+/** Adds group 2 of every match, behind its group 1; the whole match where there are no groups. */
+function found(text: string, pattern: RegExp, spans: Span[], isNone: RegExp): void {
+  for (const match of matches(text, pattern)) {
+    const [whole, before = "", secret = whole] = match;
+    const start = match.index + before.length;
+    if (secret !== "" && !isNone.test(secret)) spans.push({ start, end: start + secret.length });
+  }
+}
+
+/** Like `matchAll`, which copies the pattern each time: most texts are short. */
+function* matches(text: string, pattern: RegExp): Generator<RegExpExecArray> {
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const next = pattern.lastIndex;
+    yield match;
+    // The pattern may have been used on another text since.
+    pattern.lastIndex = next;
+  }
+}
+
+/** No key is made of plain words. */
+const PLAIN = /^(?:[a-z_-]+|[A-Z]+[_-][A-Z_-]+)$/;
+/** A variable or a mark in place of a secret. */
+const STANDS_IN = /^(?:["'\\]?\$|[<{%]|\*+$|\.+$|x{3,}$|\[redacted\]|(?:pass(?:word)?|token|secret|your[\w-]*)["']?$)/i;
+/** A signed or encrypted token; text that only begins so is consumed and dropped, so that none of it is read twice. */
+const SIGNED = /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]+){0,4}/g;
+
+function knownKeys(text: string): Span[] {
+  const spans: Span[] = [];
+  found(text, KNOWN_KEY, spans, PLAIN);
+  otherKeys(text, spans);
+  return spans;
+}
+
+/** Keys without a prefix, and tokens. */
+function otherKeys(text: string, spans: Span[]): void {
+  for (const { mark, pattern } of MARKED_KEYS) if (mark.test(text)) found(text, pattern, spans, PLAIN);
+  if (!text.includes("eyJ")) return;
+  for (const { 0: token, index } of matches(text, SIGNED)) if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
+}
+
+/** With a line break, written out or not: a program that only mentions the first line holds no key. */
+const BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=\s|\\{1,3}[nr])/g;
+const MAX_BLOCK = 20_000;
+/** A block that was cut off is secret to where it can no longer be one. */
+const REST_OF_BLOCK = /[^"'`<>{}]*/y;
+
+function privateKeys(text: string, spans: Span[]): void {
+  if (!text.includes("PRIVATE KEY")) return;
+  let [end, done] = [-1, 0];
+  for (const { 0: begin, index } of matches(text, BEGIN)) {
+    if (index < done) continue;
+    const from = index + begin.length;
+    // Looked for once, not for every beginning.
+    if (end < from) end = (text.indexOf("-----END ", from) + 1 || text.length + 1) - 1;
+    REST_OF_BLOCK.lastIndex = from;
+    const close = text.indexOf("-----", end + 9);
+    done = end - from <= MAX_BLOCK && end < text.length ? (close < 0 ? text.length : close + 5) : from + (REST_OF_BLOCK.exec(text)?.[0].length ?? 0);
+    spans.push({ start: index, end: done });
+  }
+}
+
+/** Secrets that are known by what stands before them. Group 1 stays, group 2 is the secret. */
+export const PHRASES: readonly { readonly mark: RegExp; readonly pattern: RegExp }[] = [
+  {
+    mark: /:\/\//,
+    pattern:
+      /(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|\.webhook\.office\.com\/webhookb2\/|hooks\.zapier\.com\/hooks\/catch\/|maker\.ifttt\.com\/trigger\/[\w-]{1,64}\/with\/key\/)([\w/@-]+)/g,
+  },
+  { mark: /:\/\//, pattern: /(:\/\/[^\s:@/"'<>`]{0,256}:)([^\s@/"'<>`]{1,256})(?=@)/g },
+  { mark: /:\/\//, pattern: /(:\/\/)((?=[^\s:@/]{0,60}\d)[^\s:@/"'<>`]{16,256})(?=@)/g },
+  { mark: /earer |asic |EARER |ASIC /, pattern: /(\b(?:bearer|basic)\s{1,8})((?=[\w+/=.~-]{0,200}[\d=])[\w+/=.~-]{8,})/gi },
+  { mark: /oken /, pattern: /(\bauthorization\W{1,8}token\s{1,4})([\w-]{8,})/gi },
+  { mark: /ccountKey=|AccessKey=|AccessSignature=/, pattern: /(\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)([^;\s"']+)/g },
+  {
+    mark: /curl|wget|http/,
+    pattern: /(\b(?:curl|https?|wget)\b[^\n]{0,400}?\s(?:-u|-U|--user|--proxy-user|-a|--auth)[ =]{0,3}["']?[^\s:"'$]{1,80}:)([^\s"']+)/g,
+  },
+  {
+    mark: / login/,
+    pattern: /(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|az|oc|cf|ibmcloud)\b[^\n]{0,60}? login\b[^\n]{0,200}?\s-p[ =]{0,3}["']?)([^\s"']+)/g,
+  },
+  { mark: /vault login/, pattern: /(\bvault login\s{1,4}(?:-\S{1,60}\s{1,4}){0,3})([\w.-]{8,})/g },
+  {
+    mark: /sshpass|7z|zip|rar/,
+    pattern: /(\b(?:sshpass\s{1,4}-p|7za?\b[^\n]{0,80}?\s-p|(?:un)?zip\b[^\n]{0,80}?\s-P|(?:un)?rar\b[^\n]{0,80}?\s-h?p)\s?["']?)([^\s"']+)/g,
+  },
+  { mark: /mysql|mariadb/, pattern: /(\b(?:mysql(?:dump|admin|import|show)?|mariadb(?:-\w{1,12})?)\b[^\n]{0,200}?\s-p)([^\s"']+)/g },
+  {
+    mark: /redis-cli|ldap|snmp/,
+    pattern:
+      /(\b(?:redis-cli\b[^\n]{0,120}?\s-a|ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n]{0,200}?\s-w|snmp\w{2,10}\b[^\n]{0,120}?\s-[AX])\s{1,4}["']?)([^\s"']+)/g,
+  },
+  { mark: /smbclient|wmic/, pattern: /(\b(?:smbclient|rpcclient|wmic)\b[^\n]{0,120}?\s-U\s{0,4}["']?[^\s%"']{1,80}%)([^\s"']+)/g },
+  { mark: /pass:/, pattern: /(\s(?:-pass(?:in|out)?|-k)\s{1,4}["']?pass:)([^\s"']+)/g },
+  { mark: /htpasswd/, pattern: /(\bhtpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}(?:\S{1,200}\s{1,4}){1,2})([^\s"']+)/g },
+  { mark: /machine /, pattern: /(\bmachine\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8})(\S+)/g },
+  { mark: /IDENTIFIED BY|identified by/, pattern: /(\bidentified by\s{1,8}["'])([^"'\n]+)/gi },
+  { mark: /chpasswd/, pattern: /(\becho\s{1,4}["']?[\w.-]{1,40}:)([^\s"']{1,200})(?=["']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4})?chpasswd)/g },
+  { mark: /\?code=|&code=/, pattern: /([?&]code=)((?=[\w%./~-]{0,60}\d)[\w%./~-]{16,})/g },
+];
+
+/** Whether a text holds any of the marks. */
+const PHRASE = new RegExp([...new Set(PHRASES.map(({ mark }) => mark.source))].join("|"));
+
+/** Where a name of a secret may be. */
+const KEYWORD = /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf/gi;
+const NAME_CHAR = /[\w.$-]/;
+const MAX_NAME = 80;
+const NAME_END = /[\w$-]{0,40}/y;
+/** Between a name and its value. */
+const ASSIGNS = /\\{0,3}["'`]?\]?[ \t]{0,8}(?:=>|:=|\?=|[:=])[ \t]{0,8}(?![:=])/y;
+const COMPARES = /\\{0,3}["'`]?\]?[ \t]{0,8}[!=]={1,2}[ \t]{0,8}(?=["'`])/y;
+/** `"name": "PASSWORD", "value": …`, as lists of variables and headers have it. */
+const PAIRED = /\\{0,3}["']?[ \t]{0,8},?\s{0,40}\\{0,3}["']?value\\{0,3}["']?[ \t]{0,8}[:=][ \t]{0,8}/iy;
+const LISTED = /\\{0,3}["'],\s{0,20}(?=\\{0,3}["'])/y;
+const SPACED = /[ \t]{1,8}(?![-=|>])/y;
+const STATED = /[ \t](?:is|was)[ \t]{1,3}:?/y;
+const TAGGED = />[ \t]{0,8}/y;
+const OPENS = /\\{0,3}["'`]/y;
+const BARE = /[^\s\\"'`,;&|<>(){}[\]]{1,512}/y;
+const BARE_REST = /[^\s\\"'`,;&|<>(){}[\]]*/y;
+/** In files of variables nothing but the end of the line ends a value. */
+const LINE_REST = /[^\s\\"'`]*/y;
+const HEADER_REST = /[^"'`\r\n\\]{1,2000}/y;
+const MAX_QUOTED = 4_096;
+const PROSE =
+  /^(?:flags?|options?|arguments?|args?|parameters?|params?|and|or|is|to|for|the|with|when|values?|if|in|as|on|from|of|a|an|must|can|should|will|via|field|file|instead|here|that|which|are|was|be|by|at)$/i;
+
+const matchAt = (pattern: RegExp, text: string, at: number): string | null => {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? null;
+};
+
+/** Values that stand next to a name: in variables, settings, JSON, flags, query strings, headers and sentences. */
+function assignments(text: string, spans: Span[]): void {
+  KEYWORD.lastIndex = 0;
+  let done = 0;
+  for (let hit = KEYWORD.exec(text); hit !== null; hit = KEYWORD.exec(text)) {
+    const stop = KEYWORD.lastIndex + (matchAt(NAME_END, text, KEYWORD.lastIndex)?.length ?? 0);
+    let start = hit.index;
+    while (start > done && hit.index - start < MAX_NAME && NAME_CHAR.test(text[start - 1] ?? "")) start--;
+    const name = text.slice(start, stop);
+    const kind = secretKind(name);
+    KEYWORD.lastIndex = stop;
+    if (kind === null) continue;
+    const span = valueAfter(text, stop, kind, { name, before: text[start - 1] ?? "", isSet: text.slice(Math.max(0, start - 60), start).includes("set ") });
+    if (span === null) continue;
+    spans.push(span);
+    done = span.end;
+    KEYWORD.lastIndex = span.end;
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly before: string;
+  /** `config set name value`. */
+  readonly isSet: boolean;
+}
+
+type Sign = "assigned" | "tagged" | "listed" | "spaced" | "stated";
+
+/** In a sentence, a word with a digit in it is no word. */
+const isMixed = (value: string) => value.length >= 6 && /\d/.test(value) && /[A-Za-z]/.test(value);
+
+function valueAfter(text: string, stop: number, kind: SecretKind, named: Named): Span | null {
+  const { name, before } = named;
+  const [sign, length] = signAt(text, stop, kind, named);
+  if (sign === null) return null;
+  const at = stop + length;
+  if (kind === "header") return headerAt(text, at, sign);
+  const open = matchAt(OPENS, text, at);
+  if (open !== null) {
+    const from = at + open.length;
+    const value = quotedAt(text, from, open);
+    const isVariable = name === name.toUpperCase();
+    if (value === null || sign === "tagged" || (sign === "listed" && !isRandom(value)) || (sign === "stated" && !isMixed(value))) return null;
+    return isSecretValue(kind, { value, isQuoted: true, isVariable, next: "" }) ? { start: from, end: from + value.length } : null;
+  }
+  const bare = matchAt(BARE, text, at);
+  if (bare === null || sign === "listed") return null;
+  const isVariable = sign === "assigned" && text[at - 1] === "=" && name === name.toUpperCase() && /[A-Z]/.test(name);
+  // A value ends before the full stop of a sentence.
+  const value = sign === "stated" || sign === "spaced" ? bare.replace(/[.:!?]+$/, "") : bare;
+  if (sign === "spaced" && PROSE.test(value)) return null;
+  if (sign === "stated" && !isMixed(value)) return null;
+  if (sign === "tagged" && !text.startsWith("</", at + value.length)) return null;
+  // Whole arguments and headers are values, as quoted texts are.
+  const isQuoted = (sign === "spaced" && kind === "password") || (text[stop] === ":" && name.includes("-"));
+  const next = sign === "tagged" ? "" : text.slice(at + bare.length, at + bare.length + 8);
+  if (!isSecretValue(kind, { value, isQuoted, isVariable, next })) return null;
+  const isLine = isVariable && (before === "" || /\s/.test(before));
+  const rest = value.length < bare.length ? 0 : (matchAt(isLine ? LINE_REST : BARE_REST, text, at + value.length)?.length ?? 0);
+  return { start: at, end: at + value.length + rest };
+}
+
+function signAt(text: string, at: number, kind: SecretKind, { name, before, isSet }: Named): readonly [Sign, number] | readonly [null, 0] {
+  const assigned = matchAt(ASSIGNS, text, at) ?? matchAt(PAIRED, text, at);
+  if (assigned !== null) return ["assigned", assigned.length];
+  const tagged = before === "<" ? matchAt(TAGGED, text, at) : null;
+  if (tagged !== null) return ["tagged", tagged.length];
+  const listed = matchAt(COMPARES, text, at) ?? matchAt(LISTED, text, at);
+  if (listed !== null) return ["listed", listed.length];
+  if (kind === "weak" || kind === "header") return [null, 0];
+  const spaced = name.startsWith("-") || isSet || name === "requirepass" ? matchAt(SPACED, text, at) : null;
+  if (spaced !== null) return ["spaced", spaced.length];
+  const stated = matchAt(STATED, text, at);
+  return stated === null ? [null, 0] : ["stated", stated.length];
+}
+
+/** Up to the quote that closes it, the end of the line, or where it is too long to be looked through. */
+function quotedAt(text: string, from: number, open: string): string | null {
+  const line = text.slice(from, from + MAX_QUOTED);
+  const close = line.indexOf(open);
+  const end = line.search(/[\r\n]/);
+  const stop = close < 0 ? end : end < 0 ? close : Math.min(close, end);
+  return stop < 0 ? line : line.slice(0, stop);
+}
+
+function headerAt(text: string, at: number, sign: Sign): Span | null {
+  const quote = matchAt(OPENS, text, at) ?? "";
+  const from = at + quote.length;
+  const value = matchAt(HEADER_REST, text, from)?.trimEnd() ?? "";
+  return isSecretValue("header", { value, isQuoted: quote !== "" && sign === "assigned", isVariable: false, next: "" })
+    ? { start: from, end: from + value.length }
+    : null;
+}
+
+const BASE64 = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]{20,}){0,2000}={0,2}/g;
+const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
+
+/** Base64 of a text with a secret in it. */
+function encoded(text: string, depth: number, spans: Span[]): void {
+  if (depth >= MAX_DEPTH) return;
+  for (const { 0: run, index } of matches(text, BASE64)) {
+    if (!PRINTABLE.test(fromBase64(run.slice(0, 32)))) continue;
+    const plain = fromBase64(run);
+    if (PRINTABLE.test(plain) && secretsIn(plain, depth + 1).length > 0) spans.push({ start: index, end: index + run.length });
+  }
+}
+
+function fromBase64(run: string): string {
+  const plain = run
+    .replace(/[\r\n=]/g, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/");
+  // A last character alone holds no whole byte.
+  return atob(plain.length % 4 === 1 ? plain.slice(0, -1) : plain);
 }

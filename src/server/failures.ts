@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { asFailure, type FailureCode } from "../app/failure.ts";
+import { TooLarge } from "../core/limits.ts";
 
 export const STATUS = {
   usage: 400,
@@ -24,6 +25,7 @@ export function refusal(c: Context, code: ErrorCode, message: string, next: stri
 export function answerTo(c: Context, error: unknown, talk: (words: string) => void) {
   const failure = asFailure(error);
   if (failure !== null) return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
+  if (error instanceof TooLarge) return refusal(c, "too_large", `the request is too large: ${error.message}`, "send less at once");
   if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
   // The client went away in the middle of its request: nobody reads the answer, and nothing is wrong here.
   if (c.req.raw.signal.aborted) return refusal(c, "usage", "the request was aborted", null);

@@ -1,9 +1,9 @@
 import { createParser } from "eventsource-parser";
 import { duration } from "../core/format.ts";
-import { parseJson } from "../core/json.ts";
+import { parseJsonWithin } from "../core/json-within.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_RECORD } from "../core/limits.ts";
+import { readBody } from "./bounded.ts";
 
-/** Longer frames are nobody's: a server that sends them without end must not fill the memory. */
-const MAX_FRAME = 256 << 20;
 const ANSWER_MS = 30_000;
 /** A server that has just begun may leave the first request without an answer for good. */
 const OPEN_MS = 10_000;
@@ -59,7 +59,7 @@ export async function* readEventStream(
     let events: string[] = [];
     let broken: Error | null = null;
     const parser = createParser({
-      maxBufferSize: MAX_FRAME,
+      maxBufferSize: MAX_RECORD,
       onEvent: ({ data }) => void events.push(data),
       onError: (error) => {
         if (error.type === "max-buffer-size-exceeded") broken = error;
@@ -77,7 +77,10 @@ export async function* readEventStream(
   }
 }
 
-/** What it answers to a question; null where it does not. */
+/** As if it had said itself that the answer is too large. */
+const TOO_LARGE = { status: 413, body: null };
+
+/** What it answers to a question; null where it does not. One that is larger than any record is `TOO_LARGE`. */
 export async function ask(server: Server, path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly body: unknown } | null> {
   try {
     const response = await fetch(at(server, path), {
@@ -85,10 +88,19 @@ export async function ask(server: Server, path: string, signal: AbortSignal): Pr
       redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
-    const text = await response.text();
-    return { status: response.status, body: parseJson(text)?.value ?? null };
+    const { bytes, isWhole } = await readBody(response.body, MAX_RECORD);
+    return isWhole ? { status: response.status, body: jsonIn(new TextDecoder().decode(bytes)) } : TOO_LARGE;
   } catch {
     // It is gone, or too slow: whoever asks will ask again.
+    return null;
+  }
+}
+
+/** Null for what is no JSON, or more of it than can be kept. */
+function jsonIn(text: string): unknown {
+  try {
+    return parseJsonWithin(text, { depth: MAX_JSON_DEPTH, values: MAX_JSON_VALUES });
+  } catch {
     return null;
   }
 }

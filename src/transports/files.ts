@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
+import { MAX_RECORD } from "../core/limits.ts";
 import { basename, dirname, join } from "./system/paths.ts";
 
 /** Counts the work done, so that tests can hold us to it. */
@@ -15,9 +16,6 @@ export interface ReadCounts {
 }
 
 export const noReads = (): ReadCounts => ({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });
-
-/** Twice the largest request the vendors' APIs take (32 MB), which is the most a record can quote; short enough to stay out of trouble. */
-export const MAX_RECORD = 64 * 1024 * 1024;
 
 /** Those of the folders that were not seen yet under any name: people link one configuration folder into another. */
 export async function unseenFolders(root: string, folders: readonly string[], seen: Set<string>): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { breathe, MAX_RECORD, type ReadCounts, WITHOUT_WAITING } from "./files.ts";
+import { MAX_RECORD } from "../core/limits.ts";
+import { breathe, type ReadCounts, WITHOUT_WAITING } from "./files.ts";
 import { type Packing, unpacked } from "./packed.ts";
 
 export type Line =

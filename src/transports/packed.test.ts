@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
 import { noReads } from "./files.ts";
 import { readLines } from "./lines.ts";
+import { unpacked } from "./packed.ts";
 
 const LINES = Array.from({ length: 20_000 }, (_, i) => `{"line":${i + 1},"text":"${"x".repeat(i % 97)}"}`);
 
@@ -37,6 +39,17 @@ describe("a packed file", () => {
     expect(at).toBeDefined();
     const rest = await read(path, { offset: at?.offset ?? 0, lines: (at?.number ?? 1) - 1 });
     expect({ first: rest[0], count: rest.length }).toEqual({ first: at, count: LINES.length - 12_345 });
+  });
+
+  it("that is made to unpack without end is left at a multiple of its size", async () => {
+    const bomb = Buffer.concat(Array.from({ length: 16 }, () => zstdCompressSync(Buffer.alloc(16 << 20))));
+    let bytes = 0;
+    const reading = async () => {
+      for await (const chunk of unpacked(packedFile(bomb), 0)) bytes += chunk.length;
+    };
+    await expect(reading()).rejects.toThrow(TooLarge);
+    expect(bytes).toBeLessThanOrEqual(MAX_RECORD + MAX_UNPACK_RATIO * bomb.length);
+    expect(bytes).toBeGreaterThan(MAX_RECORD);
   });
 
   it("throws where it is nothing of the kind", async () => {

@@ -1,4 +1,6 @@
 import { duration } from "../core/format.ts";
+import { MAX_RECEIPT } from "../core/limits.ts";
+import { readBody } from "./bounded.ts";
 
 /** What came of sending something, in the words of those who have to decide what is next. */
 export type Outcome =
@@ -32,7 +34,7 @@ export async function send({ url, headers, body, timeoutMs, signal }: Sending): 
       redirect: "manual",
       signal: signal === undefined ? until : AbortSignal.any([until, signal]),
     });
-    return outcomeOf(answer.status, await answer.bytes(), answer.headers.get("retry-after"), Date.now());
+    return outcomeOf(answer.status, (await readBody(answer.body, MAX_RECEIPT)).bytes, answer.headers.get("retry-after"), Date.now());
   } catch (error) {
     return { is: "unavailable", status: null, reason: wordsOf(error, timeoutMs), retryAfterMs: null };
   }

@@ -1,8 +1,10 @@
+import { EventEmitter } from "node:events";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { watchFolders } from "./watch.ts";
+import { type WatchOptions, watchFolders } from "./watch.ts";
 
 async function watching(folders: readonly string[], prepare: (base: string) => void = () => {}, shallow: readonly string[] = []) {
   const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
@@ -62,6 +64,65 @@ describe("a folder that is not there yet", () => {
   });
 });
 
+/** A system that watches whole trees, and tells only what a test makes it tell. */
+async function watchingTree(folder: string) {
+  const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
+  mkdirSync(join(base, folder), { recursive: true });
+  const watchers: (EventEmitter & { readonly path: string; tell: (is: "rename" | "change", name: string | null) => void; isClosed: boolean })[] = [];
+  const watch = ((path: string, _: unknown, tell: (is: "rename" | "change", name: string | null) => void) => {
+    const watcher = Object.assign(new EventEmitter(), { path, tell, isClosed: false, close: () => Object.assign(watcher, { isClosed: true }) });
+    watchers.push(watcher);
+    return watcher;
+  }) as unknown as WatchOptions["watch"] & {};
+  const seen: string[] = [];
+  const onPaths = (paths: readonly string[]) => void seen.push(...paths.map((path) => path.slice(base.length + 1)));
+  const errors: Error[] = [];
+  const watched = await watchFolders([join(base, folder)], [], { onPaths, onError: (error) => errors.push(error), isRecursive: true, watch });
+  onTestFinished(async () => {
+    await watched.stop();
+    rmSync(base, { recursive: true });
+    expect(errors).toEqual([]);
+  });
+  const current = (path: string) => watchers.findLast((one) => one.path === join(base, path) && !one.isClosed);
+  const put = (path: string) => {
+    mkdirSync(join(base, path, ".."), { recursive: true });
+    writeFileSync(join(base, path), "1");
+  };
+  return { base, seen, current, put };
+}
+
+describe("where the system watches whole trees", () => {
+  it("what is in a folder that was moved there is told, though the system names only the folder", async () => {
+    const { seen, current, put } = await watchingTree("records");
+    put("records/moved/agents/a.jsonl");
+    current("records")?.tell("rename", "moved");
+    expect(seen.sort()).toEqual(["records/moved", "records/moved/agents", "records/moved/agents/a.jsonl"]);
+  });
+
+  it("everything is told when the system says that something changed, and not what", async () => {
+    const { seen, current, put } = await watchingTree("records");
+    put("records/p/a.jsonl");
+    current("records")?.tell("change", null);
+    expect(seen).toEqual(["records/p", "records/p/a.jsonl"]);
+  });
+
+  it.each(["by an error, as on Windows", "by an event, as on macOS"])(
+    "a folder that goes, told %s, is waited for, with all that is in it then",
+    async (how) => {
+      const { base, seen, current, put } = await watchingTree("product/records");
+      const first = current("product/records");
+      rmSync(join(base, "product"), { recursive: true });
+      if (how.includes("error")) first?.emit("error", Object.assign(new Error("EPERM"), { code: "EPERM" }));
+      else first?.tell("rename", "records");
+      expect([first?.isClosed, current("product/records")]).toEqual([true, undefined]);
+      put("product/records/p/b.jsonl");
+      current("")?.tell("rename", "product");
+      expect(seen).toContain("product/records/p/b.jsonl");
+      expect(current("product/records")).toBeDefined();
+    },
+  );
+});
+
 describe("a folder that is there", () => {
   const deep = (base: string) => {
     for (let i = 0; i < 20; i += 1) mkdirSync(join(base, "records", `p${i}`, "agents"), { recursive: true });
@@ -88,6 +149,22 @@ describe("a folder that is there", () => {
       seen.clear();
       write(`records/p1/agents/${i}.jsonl`);
       await sees(`records/p1/agents/${i}.jsonl`);
+    }
+  });
+
+  it("is watched again when all of it went and came back", async () => {
+    const { base, seen, write, sees } = await watching(["product/records"], (base) => mkdirSync(join(base, "product/records/p"), { recursive: true }));
+    for (let i = 0; i < 5; i += 1) {
+      rmSync(join(base, i % 2 === 0 ? "product/records" : "product"), { recursive: true });
+      // At times it is back before anybody hears that it was gone.
+      if (i > 2) await sleep(50);
+      mkdirSync(join(base, "product/records/p"), { recursive: true });
+      write("product/records/p/a.jsonl");
+      await sees("product/records/p/a.jsonl");
+      seen.clear();
+      write("product/records/p/a.jsonl");
+      await sees("product/records/p/a.jsonl");
+      seen.clear();
     }
   });
 

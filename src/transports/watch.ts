@@ -33,10 +33,12 @@ const POLL_SHARE = 20;
 export async function watchFolders(folders: readonly string[], shallow: readonly string[], options: WatchOptions): Promise<Watching> {
   const watches = new Watches(options);
   for (const folder of new Set(folders)) {
+    watches.beginAt(folder, true);
     if (existsSync(folder)) await watches.below(folder);
     else watches.await(folder);
   }
   for (const folder of new Set(shallow)) {
+    watches.beginAt(folder, false);
     if (existsSync(folder)) watches.add(folder);
     else watches.await(folder, false);
   }
@@ -74,6 +76,8 @@ class Watches {
   /** Linux has no word for "and everything below": each folder is watched by itself. */
   readonly #isRecursive: boolean;
   readonly #told = new Set<string>();
+  /** The folders we were given, and whether with everything below: when one goes, it is waited for again. */
+  readonly #beginnings = new Map<string, boolean>();
   #isStopped = false;
 
   constructor({ onPaths, onError, onPolled = () => {}, isRecursive = process.platform !== "linux", watch: own = watch }: WatchOptions) {
@@ -88,9 +92,14 @@ class Watches {
     return this.#polled.size;
   }
 
+  /** A folder that is given both alone and with everything below counts as the latter. */
+  beginAt(folder: string, isDeep: boolean): void {
+    this.#beginnings.set(folder, isDeep || this.#beginnings.get(folder) === true);
+  }
+
   /** A folder with everything below it, as it lies there. What is in it already is not told. */
   async below(folder: string): Promise<void> {
-    if (this.#isRecursive) return this.add(folder, { recursive: true });
+    if (this.#isRecursive) return this.#addTree(folder);
     // First look after it, then look into it: what comes meanwhile is told.
     for (const left = [folder]; left.length > 0 && !this.#isStopped; await breathe()) {
       const path = left.pop() as string;
@@ -115,14 +124,35 @@ class Watches {
     this.add(folder, { onNew: (path) => this.#enter(path) });
   }
 
+  /** Of a folder that is moved into a tree, macOS and Windows do not tell what is in it. */
+  #addTree(folder: string): void {
+    this.add(folder, { recursive: true, onNew: (path) => this.#tellBelow(path) });
+  }
+
+  #tellBelow(folder: string): void {
+    if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+    const paths: string[] = [];
+    for (const left = [folder]; left.length > 0; ) {
+      const path = left.pop() as string;
+      for (const entry of entriesIn(path)) {
+        paths.push(join(path, entry.name));
+        if (entry.isDirectory()) left.push(join(path, entry.name));
+      }
+    }
+    if (paths.length > 0) this.#onPaths(paths);
+  }
+
   /** Tells what happens right in a folder, or in all of it. */
   add(folder: string, { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {}): void {
     if (this.#isStopped || this.#watchers.has(folder) || this.#polled.has(folder)) return;
     this.#start(folder, folder, recursive, (is, name) => {
       if (name !== null) this.#onPaths([join(folder, name)]);
+      // Windows names nothing when more happened than it could note down: anything may have changed.
+      else if (recursive) this.#tellBelow(folder);
+      else this.#onPaths(entriesIn(folder).map((entry) => join(folder, entry.name)));
       if (is !== "rename") return;
       if (name !== null) onNew?.(join(folder, name));
-      if (!existsSync(folder)) this.#end(folder);
+      if (this.#isAnother(folder)) this.#lose(folder);
     });
   }
 
@@ -131,8 +161,9 @@ class Watches {
     const above = nearestFolder(folder);
     if (above === folder) {
       if (!isDeep) this.add(folder);
+      else if (this.#isRecursive) this.#addTree(folder);
       this.#onPaths(entriesIn(folder).map(({ name }) => join(folder, name)));
-      if (isDeep && this.#isRecursive) this.add(folder, { recursive: true });
+      if (isDeep && this.#isRecursive) this.#tellBelow(folder);
       else if (isDeep) this.#enter(folder, true);
       return;
     }
@@ -144,6 +175,19 @@ class Watches {
     };
     this.#start(key, above, false, look);
     look();
+  }
+
+  /** Gone, or gone and made anew: then nothing more is told of it. */
+  #isAnother(folder: string): boolean {
+    const watched = this.#watchers.get(folder) ?? this.#polled.get(folder);
+    const stat = statSync(folder, { throwIfNoEntry: false });
+    return stat === undefined || (watched !== undefined && watched.identity !== identityOf(stat));
+  }
+
+  #lose(folder: string): void {
+    this.#end(folder);
+    const isDeep = this.#beginnings.get(folder);
+    if (isDeep !== undefined && !this.#isStopped) this.await(folder, isDeep);
   }
 
   #start(key: string, folder: string, recursive: boolean, onChange: OnChange): void {
@@ -170,7 +214,12 @@ class Watches {
   /** A folder that is gone is not watched any more, and that is no failure. One reason is told once: there may be thousands of folders. */
   #fail(key: string, watched: Watched, error: NodeJS.ErrnoException): void {
     const { folder, recursive } = watched;
-    if (this.#isStopped || !existsSync(folder)) return;
+    if (this.#isStopped) return;
+    // Windows tells by an error that a watched folder was deleted.
+    if (!existsSync(folder)) {
+      watched.onChange("rename", null);
+      return;
+    }
     if (LIMITS.has(error.code)) {
       this.#polled.set(key, { ...watched, identity: identityOf(statSync(folder, { throwIfNoEntry: false })), stamps: stampsIn(folder, recursive) });
       this.#onPolled(this.polled);

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
+import { MAX_RECORD } from "../core/limits.ts";
 import type { RunEnded } from "../core/run-note.ts";
-import { MAX_RECORD } from "./files.ts";
+import { NO_STANDBY, type StandbyOptions, startStandby } from "./standby.ts";
 import { launch, signalsOf } from "./system/launch.ts";
 
 export interface WrapOptions {
@@ -17,6 +18,8 @@ export interface WrapOptions {
   readonly listens?: boolean;
   /** Its complaints go nowhere; otherwise they go where ours do. */
   readonly isQuiet?: boolean;
+  /** Reads its output on if this process is killed: see `startStandby`. Without one, the command's next write fails then. */
+  readonly standby?: (pid: number) => Pick<StandbyOptions, "command" | "input">;
 }
 
 export interface Wrapped {
@@ -33,7 +36,7 @@ export interface Wrapped {
 const NEWLINE = 10;
 
 /** Runs a command as if we were not there: same input, same output, same terminal, same end. Rejects where it cannot be started. */
-export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet }: WrapOptions): Promise<Wrapped> {
+export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet, standby }: WrapOptions): Promise<Wrapped> {
   const reads = onLine !== undefined || output === null;
   const stdio = [listens === true ? "pipe" : "inherit", reads ? "pipe" : "inherit", isQuiet === true ? "ignore" : "inherit"] as const;
   const { program, args, ...how } = launch(command, env);
@@ -42,7 +45,11 @@ export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet
     child.once("spawn", resolve);
     child.once("error", reject);
   });
-  if (child.stdout !== null) passOn(child.stdout, output, onLine ?? (() => {}));
+  if (child.stdout !== null) {
+    const isReady = standby !== undefined && child.pid !== undefined;
+    const started = isReady ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout }) : NO_STANDBY;
+    passOn(child.stdout, output, onLine ?? (() => {}), started);
+  }
   // It may close its input whenever it likes.
   child.stdin?.on("error", () => {});
   const ended = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
@@ -64,18 +71,25 @@ function send(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.exitCode === null && child.signalCode === null) child.kill(signal);
 }
 
-/** What is read is first noted, then passed on as it is. If nobody takes it any more, the command is told so, as it would be without us. */
-function passOn(from: Readable, to: Writable | null, onLine: (line: string) => void) {
+/** Records what is read, then passes it on unchanged. When the consumer closes its end, closes ours too, so that the command's next write fails as it would without us. */
+export function passOn(from: Readable, to: Writable | null, onLine: (line: string) => void, standby = NO_STANDBY) {
   const lines = new Lines(onLine);
   from.on("data", (chunk: Buffer) => {
+    standby.hold(chunk);
     lines.push(chunk);
+    // Before it is written: the consumer may run first after a write, and a death in between would pass the chunk on twice.
+    standby.drop();
     if (to === null || to.write(chunk)) return;
     from.pause();
     to.once("drain", () => from.resume());
   });
   from.once("end", () => lines.end());
+  from.once("close", () => standby.end());
   from.on("error", () => {});
-  to?.on("error", () => from.destroy());
+  to?.on("error", () => {
+    standby.end();
+    from.destroy();
+  });
 }
 
 /** Cuts bytes into lines. One that is longer than any record can be is passed over. */

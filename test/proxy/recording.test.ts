@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { keepWithin } from "../../src/app/proxy/retention.ts";
 import { Requests } from "../../src/app/requests.ts";
 import { loadSettings } from "../../src/app/settings.ts";
+import { MAX_RECORD } from "../../src/core/limits.ts";
 import { needsPosix } from "../needs.ts";
 import { until } from "../server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
@@ -141,6 +142,30 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
     ["completed", null],
     ["shutdown", null],
   ]);
+});
+
+it("an answer made to unpack without end is passed on as it is, and read up to a limit", async () => {
+  const bomb = gzipSync(Buffer.concat([Buffer.from(START), Buffer.alloc(2 * MAX_RECORD, "x")]));
+  const proxied = await started(({ outgoing, body: asked }) => {
+    outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
+    outgoing.end(asked.toString().includes("bomb") ? bomb : gzipSync(START + CALL + END));
+  });
+  const answer = await fetch(`${proxied.url}/v1/messages`, { method: "POST", headers: { ...NAMED, "accept-encoding": "gzip" }, body: body("bomb") });
+  let bytes = 0;
+  for await (const part of answer.body ?? []) bytes += part.length;
+  expect(bytes).toBe(START.length + 2 * MAX_RECORD);
+  await ask(proxied, body("after it")).done;
+  await until(() => recorded(proxied).split('"is":"ended"').length > 2);
+  await proxied.stop();
+  expect((await requestsIn(proxied)).map(({ status, error }) => [status, error])).toEqual([
+    ["errored", "the stream ended before the answer did"],
+    ["completed", null],
+  ]);
+  const ended = recorded(proxied)
+    .split("\n")
+    .filter((line) => line.includes('"is":"ended"'));
+  expect(JSON.parse(ended[0] ?? "")).toMatchObject({ note: { bytes: bomb.length } });
+  expect(proxied.talk).toEqual([]);
 });
 
 it("lists what asks no model anything, and takes none of it for work", async () => {

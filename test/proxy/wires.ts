@@ -107,7 +107,8 @@ function firstTimeIn(home: string): number {
   return Math.min(...times.filter((time) => !Number.isNaN(time)));
 }
 
-export const MARK = "x-test-exchange";
+/** A header that is kept as it is. */
+export const MARK = "x-correlation-id";
 
 function ask({ n, method, url, headers, request: body }: WireExchange, proxyUrl: string, { headers: change = (all) => ({ ...all }) }: ReplayOptions) {
   const text = body === null ? "" : JSON.stringify(body);

@@ -82,7 +82,7 @@ export class Budgets {
   /** In the words of the API, so that a client shows it to its user. */
   refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
     if (this.isOff) return null;
-    const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0).row);
+    const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row);
     const session = caller === null ? undefined : this.#sessions.get(caller.session);
     const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
     if (session === undefined || limit === null) return null;

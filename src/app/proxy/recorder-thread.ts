@@ -1,7 +1,6 @@
 /** A thread of its own that reads and writes down what the proxy passes on: nothing it does can hold up a byte. */
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { Redactor } from "../../core/redaction.ts";
 import { type Told, TrafficRecording } from "./recording.ts";
 import type { RecorderJob, RecorderSays } from "./witness.ts";
 
@@ -14,7 +13,7 @@ const tell = (says: RecorderSays) => parentPort?.postMessage(says);
 const recording = new TrafficRecording({
   folder,
   window,
-  redactor: redaction === null ? null : new Redactor(redaction),
+  redaction,
   onTrouble: (error) => tell({ is: "trouble", words: error.message }),
   onRow: (row) => {
     if (tellsRows && (row.is === "asked" || row.is === "opened" || row.is === "ended")) tell({ is: "row", row });

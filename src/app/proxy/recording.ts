@@ -1,15 +1,17 @@
+import { createHmac, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import type { JsonObject } from "../../core/json.ts";
 import { isWithin } from "../../core/recorded-path.ts";
-import type { Redactor } from "../../core/redaction.ts";
+import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "../../core/redaction.ts";
 import type { TrafficRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { ExchangeReader } from "../../providers/proxy/exchange.ts";
+import type { Keeping } from "../../providers/proxy/kept.ts";
 import { filedUnder } from "../../providers/proxy/naming.ts";
 import { Recorder } from "../../transports/recorder.ts";
 import type { MatchWindow } from "../settings-table.ts";
-import { redactedRow } from "./redacted.ts";
+import { redactedRow, withoutSecretsIn } from "./redacted.ts";
 import { Unpacker } from "./unpack.ts";
 
 /** What is told of an exchange, in the order in which it happens. */
@@ -26,14 +28,23 @@ export type Told =
       readonly error: string | null;
     };
 
+/**
+ * The key lives as long as the process and is written nowhere: a plain hash of a short password could be found by trying all of them.
+ * So hashes can be compared within one run of the proxy only.
+ */
+function sealer(): Keeping["seal"] {
+  const key = randomBytes(32);
+  return (value) => `[withheld:${createHmac("sha256", key).update(value).digest("hex").slice(0, 8)}]`;
+}
+
 type Question = Omit<ConstructorParameters<typeof ExchangeReader>[0], "request">;
 
 export interface RecordingOptions {
   /** `recordings/proxy`. */
   readonly folder: string;
   readonly window: MatchWindow;
-  /** Null: what stays on this machine is kept as it is, but for credentials. */
-  readonly redactor: Redactor | null;
+  /** Null: everything but secrets is kept. */
+  readonly redaction: RedactionRules | null;
   readonly onTrouble: (error: Error) => void;
   /** Every row that was kept, for those who count along. */
   readonly onRow?: (row: TrafficRow) => void;
@@ -61,9 +72,11 @@ export class TrafficRecording {
   readonly #options: RecordingOptions;
   readonly #running = new Map<string, Running>();
   readonly #files = new Map<string, RecordingFile>();
+  readonly #keeping: Keeping;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
+    this.#keeping = { redactor: new Redactor(options.redaction ?? DEFAULT_REDACTION), seal: sealer() };
   }
 
   get running(): number {
@@ -108,7 +121,7 @@ export class TrafficRecording {
 
   #begin({ id, at, question }: Extract<Told, { is: "begun" }>) {
     this.#running.set(id, {
-      reader: new ExchangeReader({ ...question, request: id }),
+      reader: new ExchangeReader({ ...question, request: id }, this.#keeping),
       began: at,
       day: new Date(at).toISOString().slice(0, 10),
       question,
@@ -149,7 +162,8 @@ export class TrafficRecording {
   }
 
   #write(running: Running, row: TrafficRow, at: number) {
-    const kept = this.#options.redactor === null ? row : redactedRow(row, this.#options.redactor);
+    const { redactor } = this.#keeping;
+    const kept = this.#options.redaction === null ? withoutSecretsIn(row, redactor) : redactedRow(row, redactor);
     running.file?.write(kept, at);
     if (row.is !== "piece") this.#options.onRow?.(row);
   }

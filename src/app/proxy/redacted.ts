@@ -2,19 +2,24 @@ import { asList, asObject, type JsonObject } from "../../core/json.ts";
 import type { Redactor } from "../../core/redaction.ts";
 import type { AskedRow, TrafficRow } from "../../core/traffic.ts";
 
-/** A row without what must not be kept, for those who ask for that. What only names and counts things stays. */
+/** A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block. */
+export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {
+  if (row.is === "block") return { ...row, block: asObject(redactor.value(row.block)) ?? {} };
+  return row.is === "ended" && row.error !== null ? { ...row, error: redactor.text(row.error) } : row;
+}
+
+/** A row without what the settings say must not be kept. What only names and counts things stays. */
 export function redactedRow(row: TrafficRow, redactor: Redactor): TrafficRow {
   switch (row.is) {
     case "piece":
       return { ...row, json: redactedValue(row.json, redactor) };
     case "asked":
       return redactedAsked(row, redactor);
-    case "answered":
-      return { ...row, headers: redactor.headers(row.headers) };
     case "block":
       return { ...row, block: redactedBlock(row.block, redactor) };
     case "ended":
       return { ...row, error: redactor.said(row.error) };
+    case "answered":
     case "opened":
       return row;
     default:
@@ -26,14 +31,12 @@ function redactedAsked(row: AskedRow, redactor: Redactor): AskedRow {
   const words = (texts: readonly string[]) => texts.flatMap((text) => redactor.said(text) ?? []);
   return {
     ...row,
-    headers: redactor.headers(row.headers),
     first: words(row.first),
     opening: redactor.said(row.opening) ?? "",
     tail: row.tail.map(({ texts, results }) => ({
       texts: words(texts),
       results: results.map((result) => ({ ...result, text: redactor.toolOutput(result.text, false) ?? "" })),
     })),
-    rest: asObject(redactor.value(row.rest)) ?? {},
   };
 }
 
@@ -41,7 +44,7 @@ function redactedValue(value: unknown, redactor: Redactor): unknown {
   if (redactor.level === "metadata") return null;
   const message = asObject(value);
   const hasOutput = redactor.level === "no-tool-output" && message !== null;
-  return redactor.value(hasOutput ? withoutOutput(message) : value);
+  return hasOutput ? withoutOutput(message) : value;
 }
 
 /** What tools gave back stands in blocks of a message, or is an item of its own. */

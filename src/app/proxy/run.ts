@@ -20,7 +20,7 @@ export interface ProxyRun {
   readonly upstream: URL | null;
   readonly via: URL | null;
   readonly silenceMs: number;
-  /** Null: what stays on this machine is kept as it is, but for credentials. */
+  /** Null: everything but secrets is kept. */
   readonly redaction: RedactionRules | null;
   /** Asks everybody for the token, this user's own processes as well. */
   readonly asksForToken?: boolean;

@@ -1,45 +1,27 @@
 import type { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import * as zlib from "node:zlib";
+import { MAX_RECORD } from "../../core/limits.ts";
+import { unpackingStream, unpackWhole } from "../../transports/unpack.ts";
 
 type OnText = (text: string, bytes: number, at: number) => void;
 
-/** Whatever is more than this is no request or answer of an API. */
-const MAX_UNPACKED = 64 << 20;
-
-function openerOf(encoding: string): (() => Transform) | null {
-  const loose = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
-  switch (encoding) {
-    case "gzip":
-    case "x-gzip":
-      return () => zlib.createGunzip(loose);
-    case "deflate":
-      return () => zlib.createInflate(loose);
-    case "br":
-      return () => zlib.createBrotliDecompress();
-    case "zstd":
-      // Since Node 22.15.
-      return () => zlib.createZstdDecompress();
-    default:
-      return null;
-  }
-}
-
-/** Gives the text of a copy of what goes by packed. What is cut off in the middle is read up to there. */
+/** Gives the text of a copy of what goes by packed, and not more than `MAX_RECORD` of it. What is cut off in the middle is read up to there. */
 export class Unpacker {
   readonly #onText: OnText;
   readonly #decoder = new StringDecoder("utf8");
   readonly #stream: Transform | null;
   #at = 0;
   #packed = 0;
+  #unpacked = 0;
   #onEnd: (() => void) | null = null;
 
   constructor(encoding: string | null, onText: OnText) {
     this.#onText = onText;
-    this.#stream = encoding === null || encoding === "identity" ? null : (openerOf(encoding)?.() ?? null);
-    this.#stream?.on("data", (bytes: Buffer) => this.#say(bytes));
-    this.#stream?.on("end", () => this.#finish());
-    this.#stream?.on("error", () => this.#finish());
+    this.#stream = unpackingStream(encoding);
+    this.#stream?.on("data", (bytes: Buffer) => this.#unpack(bytes));
+    this.#stream?.on("close", () => this.#finish());
+    // Not what it says it is, or cut off: then it is closed.
+    this.#stream?.on("error", () => {});
   }
 
   push(bytes: Uint8Array, at: number): void {
@@ -52,8 +34,14 @@ export class Unpacker {
   /** Everything was told when `done` is called. */
   end(done: () => void): void {
     this.#onEnd = done;
-    if (this.#stream === null || this.#stream.destroyed) this.#finish();
+    if (this.#stream === null || this.#stream.closed) this.#finish();
     else this.#stream.end();
+  }
+
+  #unpack(bytes: Buffer) {
+    this.#unpacked += bytes.length;
+    if (this.#unpacked > MAX_RECORD) this.#stream?.destroy();
+    else this.#say(bytes);
   }
 
   #say(bytes: Buffer) {
@@ -66,21 +54,18 @@ export class Unpacker {
     const done = this.#onEnd;
     this.#onEnd = null;
     const rest = done === null ? "" : this.#decoder.end();
-    if (rest !== "") this.#onText(rest, this.#packed, this.#at);
+    // What was not unpacked any more counts as well.
+    if (done !== null && (rest !== "" || this.#packed > 0)) this.#onText(rest, this.#packed, this.#at);
+    this.#packed = 0;
     done?.();
   }
 
   /** A body that is there as a whole; null where it cannot be unpacked. */
   static whole(bytes: Buffer, encoding: string): string | null {
-    const options = { maxOutputLength: MAX_UNPACKED };
     try {
-      if (encoding === "identity") return bytes.toString();
-      if (encoding === "gzip" || encoding === "x-gzip") return zlib.gunzipSync(bytes, options).toString();
-      if (encoding === "deflate") return zlib.inflateSync(bytes, options).toString();
-      if (encoding === "br") return zlib.brotliDecompressSync(bytes, options).toString();
-      return encoding === "zstd" ? zlib.zstdDecompressSync(bytes, options).toString() : null;
+      return unpackWhole(bytes, encoding, MAX_RECORD).toString();
     } catch {
-      // Cut off, or not what it says it is: then only its size is known.
+      // Cut off, too large, or not what it says it is: then only its size is known.
       return null;
     }
   }

@@ -2,6 +2,7 @@ import { Failure } from "../../app/failure.ts";
 import { parseDuration } from "../../core/duration.ts";
 import { bytes } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
+import { withoutSecrets } from "../../core/secrets.ts";
 import type { Context } from "../context.ts";
 import { portOf } from "./serve.ts";
 
@@ -46,10 +47,11 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     talk: terminal.talk,
   });
   const { url, folder, kept } = running;
-  terminal.out(json ? printJson({ url, upstream: upstream?.href ?? null, folder, kept, pid: process.pid }) : url);
+  const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
+  terminal.out(json ? printJson({ url, upstream: shown, folder, kept, pid: process.pid }) : url);
   const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
   terminal.talk(
-    `Passes requests on to ${upstream?.href ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
+    `Passes requests on to ${shown ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
   );
   terminal.talk(terminal.colors.dim("Tell your agent to use it: ANTHROPIC_BASE_URL, or base_url in its settings. Ctrl-C stops it."));
   await new Promise<void>((resolve) => {
@@ -61,6 +63,8 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
 function urlOf(option: string, given: string, protocols: readonly string[]): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || !protocols.includes(url.protocol))
-    throw new Failure("usage", `${option} ${given}: not an address`, [`write one that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`]);
+    throw new Failure("usage", `${option} ${withoutSecrets(given)}: not an address`, [
+      `write one that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`,
+    ]);
   return url;
 }

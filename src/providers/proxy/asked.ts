@@ -1,5 +1,6 @@
 import { asList, asObject, asText, asWords, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
 import type { Api, AskedRow, PieceRow, TailPart } from "../../core/traffic.ts";
+import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
 import { conversationIn, nameOf, resultsIn, sideOf, textsIn, wordOf } from "./units.ts";
 
@@ -19,19 +20,6 @@ export interface Question {
 const MAX_TEXT = 20_000;
 const MAX_OPENING = 2_000;
 const MAX_DEPTH = 50;
-const CREDENTIALS =
-  /^(authorization|proxy-authorization|x-api-key|api-key|x-goog-api-key|cookie|set-cookie|x-amz-security-token)$|token(-auth)?$|secret|password|signature/;
-
-/** Headers by name, without those that open doors. Kept is that there was one. */
-export function harmless(headers: readonly string[]): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = (headers[i] ?? "").toLowerCase();
-    const value = CREDENTIALS.test(name) ? "[withheld]" : (headers[i + 1] ?? "");
-    kept[name] = name in kept ? `${kept[name]}, ${value}` : value;
-  }
-  return kept;
-}
 
 /** Which API is spoken, by the path alone: gateways put whatever they like before it. */
 export function apiOf(method: string, path: string): Api {
@@ -49,12 +37,23 @@ export interface Asked {
   readonly pieces: readonly PieceRow[];
 }
 
-/** The row of a request, from its head and the text of its body; null for a body that could not be read. */
-export function readAsked(question: Question, text: string | null, bytes: number): Asked {
+/**
+ * The row of a request, from its head and the text of its body; null for a body that could not be read. Everything in it, names of pieces
+ * included, is made from what may be kept. `keeping` is null where nothing is written down.
+ */
+export function readAsked(question: Question, text: string | null, bytes: number, keeping: Keeping | null): Asked {
   const api = apiOf(question.method, question.path);
-  const body = text === null ? null : asObject(parseJson(text)?.value);
-  const base = { ...question, is: "asked" as const, headers: harmless(question.headers), bytes, api };
-  if (body === null || api === "other") return { row: { ...base, ...NOTHING_READ, rest: otherBody(body, text) }, pieces: [] };
+  const given = text === null || text === "" ? {} : keptBody(text, parseJson(text)?.value, keeping);
+  const body = asObject(given);
+  const base = {
+    ...question,
+    ...(keeping === null ? {} : { path: keptPath(question.path, keeping), upstream: keptUpstream(question.upstream, keeping.redactor) }),
+    is: "asked" as const,
+    headers: keptHeaders(question.headers, keeping),
+    bytes,
+    api,
+  };
+  if (body === null || api === "other") return { row: { ...base, ...NOTHING_READ, rest: body ?? otherBody(given) }, pieces: [] };
 
   const pieces: PieceRow[] = [];
   const piece = (json: unknown): string => {
@@ -72,7 +71,7 @@ export function readAsked(question: Question, text: string | null, bytes: number
   return {
     row: {
       ...base,
-      model: asWords(model) ?? modelInPath(question.path),
+      model: asWords(model) ?? modelInPath(base.path),
       stream: body.stream === true || question.path.includes("invoke-with-response-stream"),
       system: preface === null ? null : piece(preface),
       tools: tools == null ? null : piece(tools),
@@ -110,7 +109,7 @@ const NOTHING_READ = {
   tail: [],
 } as const;
 
-const otherBody = (body: JsonObject | null, text: string | null): JsonObject => body ?? (text === null || text === "" ? {} : { text: cut(text) });
+const otherBody = (given: unknown): JsonObject => ({ text: cut(asText(given) ?? jsonText(given) ?? "") });
 const modelInPath = (path: string) => /\/model\/([^/]+)\//.exec(path)?.[1] ?? null;
 const cut = (text: string) => text.slice(0, MAX_TEXT);
 

@@ -14,7 +14,7 @@ const sse = (...events: readonly (JsonObject | string)[]) =>
   events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
 
 function read(text: string, how: EndedRow["how"] = "finished", { status = 200, type = "text/event-stream" } = {}) {
-  const reader = new ExchangeReader(QUESTION);
+  const reader = new ExchangeReader(QUESTION, null);
   reader.answered(status, ["content-type", type]);
   const rows: (OpenedRow | BlockRow | EndedRow)[] = [];
   // Cut anywhere: a byte at a time.

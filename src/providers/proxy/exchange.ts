@@ -1,8 +1,10 @@
 import { asList, asObject, type JsonObject, parseJson } from "../../core/json.ts";
+import { MAX_RECORD } from "../../core/limits.ts";
 import type { AnsweredRow, BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
 import { type AnswerReader, errorOf } from "./answer.ts";
 import { answerReader } from "./answers.ts";
-import { type Asked, apiOf, harmless, type Question, readAsked } from "./asked.ts";
+import { type Asked, apiOf, type Question, readAsked } from "./asked.ts";
+import { type Keeping, keptHeaders } from "./kept.ts";
 import { SseReader } from "./sse.ts";
 
 /** An answer that is not a stream is kept up to here, to be read as a whole. */
@@ -11,26 +13,28 @@ const MAX_WHOLE = 16 << 20;
 /** Turns one exchange into rows while it runs. Knows texts only: unpacking, clocks and files are the business of others. */
 export class ExchangeReader {
   readonly #question: Question;
+  readonly #keeping: Keeping | null;
   readonly #answer: AnswerReader | null;
   readonly #sse = new SseReader();
   #status: number | null = null;
   #isStream = false;
   #whole: string[] = [];
-  #wholeLength = 0;
+  #length = 0;
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
-  constructor(question: Question) {
+  constructor(question: Question, keeping: Keeping | null) {
     this.#question = question;
+    this.#keeping = keeping;
     this.#answer = answerReader(apiOf(question.method, question.path));
   }
 
   asked(text: string | null, bytes: number): Asked {
-    return readAsked(this.#question, text, bytes);
+    return readAsked(this.#question, text, bytes, this.#keeping);
   }
 
   answered(status: number, headers: readonly string[]): AnsweredRow {
-    const kept = harmless(headers);
+    const kept = keptHeaders(headers, this.#keeping);
     this.#status = status;
     this.#isStream = (kept["content-type"] ?? "").includes("event-stream");
     return { is: "answered", request: this.#question.request, status, headers: kept };
@@ -39,15 +43,17 @@ export class ExchangeReader {
   /** A piece of the answer's text, so many milliseconds after it was asked for. */
   *text(text: string, bytes: number, sinceMs: number): Generator<OpenedRow | BlockRow> {
     this.#bytes += bytes;
+    this.#length += text.length;
     if (!this.#isStream) {
-      this.#wholeLength += text.length;
-      if (this.#wholeLength <= MAX_WHOLE) this.#whole.push(text);
+      if (this.#length <= MAX_WHOLE) this.#whole.push(text);
       return;
     }
+    // Far more than any model says: a stream without end must not fill the memory.
+    if (this.#length > MAX_RECORD) return;
     for (const data of this.#sse.push(text)) {
       if (this.#answer === null) continue;
       if (data.trim() === "[DONE]") yield* this.#rows(this.#answer.done());
-      const event = asObject(parseJson(data)?.value);
+      const event = data.startsWith("{") ? asObject(parseJson(data)?.value) : null;
       if (event === null) continue;
       if (this.#firstTokenMs === null && hasDelta(event)) this.#firstTokenMs = sinceMs;
       yield* this.#rows(this.#answer.event(event));

@@ -1,24 +1,21 @@
-import { gunzipSync } from "node:zlib";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { keepTelemetry } from "../../app/telemetry.ts";
-import { asObject, type JsonObject, parseJson } from "../../core/json.ts";
-import { decodeOtlp, type Signal } from "../../core/otlp.ts";
+import { keepTelemetry, telemetryIn } from "../../app/telemetry.ts";
+import { MAX_OTLP_BYTES } from "../../core/limits.ts";
+import type { Signal } from "../../core/otlp.ts";
 import type { ServerContext } from "../context.ts";
 import { answers } from "../describe.ts";
 import { refusal } from "../failures.ts";
 import { OtlpTaken } from "../schemas.ts";
 
-/** Exporters send batches; this is many times what any of them does. */
-const MAX_BYTES = 32 << 20;
 const PROTOBUF = "application/x-protobuf";
 
 /** OTLP over HTTP, JSON and protobuf: agents that export their own telemetry may send it here. */
 export function telemetryRoutes(context: ServerContext): Hono {
   const take = (signal: Signal, rejected: string) => async (c: Context) => {
     const isProtobuf = c.req.header("content-type")?.startsWith(PROTOBUF) === true;
-    const request = requestIn(signal, Buffer.from(await c.req.arrayBuffer()), isProtobuf, c.req.header("content-encoding"));
-    if (request === null) return refusal(c, "usage", `this is no OTLP request of ${signal}`, "send OTLP as JSON or as protobuf");
+    const encoding = c.req.header("content-encoding")?.trim().toLowerCase() || null;
+    const request = telemetryIn(signal, Buffer.from(await c.req.arrayBuffer()), { isProtobuf, encoding });
     const { refused, recordings } = keepTelemetry(signal, request, context.env);
     context.state.tell(recordings);
     // An empty answer says that everything was taken; whoever sends protobuf wants protobuf.
@@ -26,7 +23,7 @@ export function telemetryRoutes(context: ServerContext): Hono {
     return c.json(refused === 0 ? {} : { partialSuccess: { [rejected]: refused, errorMessage: "only telemetry of agents is taken" } });
   };
   return new Hono()
-    .use(bodyLimit({ maxSize: MAX_BYTES, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BYTES} bytes`, null) }))
+    .use(bodyLimit({ maxSize: MAX_OTLP_BYTES, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_OTLP_BYTES} bytes`, null) }))
     .post(
       "/traces",
       answers("OTLP traces of an agent's own telemetry, as JSON or protobuf", OtlpTaken, ["usage", "too_large"]),
@@ -37,14 +34,4 @@ export function telemetryRoutes(context: ServerContext): Hono {
       answers("OTLP logs of an agent's own telemetry, as JSON or protobuf", OtlpTaken, ["usage", "too_large"]),
       take("logs", "rejectedLogRecords"),
     );
-}
-
-function requestIn(signal: Signal, body: Buffer, isProtobuf: boolean, encoding: string | undefined): JsonObject | null {
-  try {
-    const bytes = encoding === "gzip" ? gunzipSync(body, { maxOutputLength: MAX_BYTES }) : body;
-    return isProtobuf ? decodeOtlp(signal, bytes) : asObject(parseJson(bytes.toString("utf8"))?.value);
-  } catch {
-    // Packed by somebody else's rules, or cut off.
-    return null;
-  }
 }

@@ -1,6 +1,7 @@
 /** API traffic as the proxy sees it: event streams, packed bodies, questions and answers in three dialects. */
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { Unpacker } from "../../../src/app/proxy/unpack.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
 import { ExchangeReader } from "../../../src/providers/proxy/exchange.ts";
 import { SseReader } from "../../../src/providers/proxy/sse.ts";
@@ -45,6 +46,7 @@ export const sseTarget: Target = {
 };
 
 const ROUTES = ["/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1/messages/count_tokens", "/other"];
+const KEEPING = { redactor: new Redactor(DEFAULT_REDACTION), seal: () => "[withheld]" };
 const UPSTREAM = "https://api.example.org";
 
 /** An input is a path, the question and the answer, divided by lines of three dashes. */
@@ -66,15 +68,18 @@ export const exchangeTarget: Target = {
       check: (input) => {
         const [path = "", question = "", answer = ""] = input.toString().split("\n---\n");
         const rows = (pieces: readonly string[], type: string) => {
-          const reader = new ExchangeReader({
-            request: "r",
-            method: "POST",
-            path,
-            upstream: UPSTREAM,
-            headers: ["content-type", "application/json"],
-            windowMs: null,
-            process: null,
-          });
+          const reader = new ExchangeReader(
+            {
+              request: "r",
+              method: "POST",
+              path,
+              upstream: UPSTREAM,
+              headers: ["content-type", "application/json"],
+              windowMs: null,
+              process: null,
+            },
+            KEEPING,
+          );
           const { row, pieces: kept } = reader.asked(question, question.length);
           const after = [
             reader.answered(200, ["content-type", type]),

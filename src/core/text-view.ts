@@ -1,0 +1,61 @@
+/** From `start` up to, but not including, `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A text made from another one, whose characters know where they stand there. */
+export interface View {
+  readonly text: string;
+  at(index: number): number;
+}
+
+/** The text without what the global pattern matches. */
+export const without = (text: string, pattern: RegExp): View => rewritten(text, pattern, () => "");
+
+/** The text with its percent-encoded characters decoded. */
+export const percentDecoded = (text: string, pattern: RegExp): View => rewritten(text, pattern, (found) => codePoint(found.slice(1)));
+
+/** The text with the escapes of a JSON string decoded. */
+export const unescaped = (text: string, pattern: RegExp): View =>
+  rewritten(text, pattern, (found) => (found[1] === "u" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1))));
+
+const LETTERS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+const codePoint = (hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
+
+function rewritten(text: string, pattern: RegExp, replace: (found: string) => string): View {
+  const pieces: string[] = [];
+  /** Beginnings of pieces, here and there. */
+  const here: number[] = [];
+  const there: number[] = [];
+  let [length, at] = [0, 0];
+  const add = (piece: string, from: number) => {
+    if (piece === "") return;
+    pieces.push(piece);
+    here.push(length);
+    there.push(from);
+    length += piece.length;
+  };
+  // `matchAll` begins where the pattern was used last.
+  pattern.lastIndex = 0;
+  for (const { 0: found, index } of text.matchAll(pattern)) {
+    add(text.slice(at, index), at);
+    add(replace(found), index);
+    at = index + found.length;
+  }
+  add(text.slice(at), at);
+  here.push(length);
+  there.push(text.length);
+  return {
+    text: pieces.join(""),
+    at(index) {
+      let [low, high] = [0, here.length - 1];
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if ((here[middle] ?? 0) <= index) low = middle;
+        else high = middle - 1;
+      }
+      return (there[low] ?? 0) + index - (here[low] ?? 0);
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import type { Redactor } from "../../core/redaction.ts";
+import { isSecretName } from "../../core/secrets.ts";
+
+/** How the head and the body of a request are made fit to be kept. */
+export interface Keeping {
+  readonly redactor: Redactor;
+  /** A short keyed hash, which tells whether two values are the same and nothing else. */
+  seal(value: string): string;
+}
+
+/** Headers whose values hold no credentials. Those that the dialects in `wire.ts` read must be among them. */
+const HEADERS = new Set(
+  [
+    "accept accept-encoding accept-language cache-control connection content-encoding content-length content-type date host server transfer-encoding user-agent vary",
+    "expect origin sec-fetch-dest sec-fetch-mode sec-fetch-site traceparent retry-after retry-after-ms",
+    "request-id x-request-id x-client-request-id x-correlation-id x-amzn-requestid x-ms-request-id apim-request-id cf-ray x-envoy-upstream-service-time x-should-retry",
+    "anthropic-beta anthropic-version anthropic-dangerous-direct-browser-access anthropic-organization-id x-app",
+    "openai-beta openai-model openai-organization openai-processing-ms openai-project openai-version x-openai-subagent x-openai-internal-codex-responses-lite",
+    "originator version session-id session_id thread-id conversation_id conversation-id x-session-id x-parent-session-id x-session-affinity x-opencode-session",
+    "x-opencode-client x-opencode-project x-opencode-request x-codex-beta-features x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-codex-installation-id",
+    "x-grok-agent-id x-grok-client-identifier x-grok-client-mode x-grok-client-version x-grok-conv-group-id x-grok-conv-id x-grok-model-override",
+    "x-grok-req-id x-grok-session-id x-grok-turn-idx http-referer x-title x-initiator copilot-integration-id editor-version editor-plugin-version",
+  ].flatMap((line) => line.split(" ")),
+);
+const FAMILIES = /^(?:x-claude-code-|x-claude-1p-|x-stainless-|anthropic-ratelimit-|x-ratelimit-)[a-z0-9-]+$/;
+/** Names in a query whose values hold no credentials. */
+const QUERY = new Set(
+  "beta alt stream limit order after before after_id before_id page page_size purpose model version api-version api_version client_version format include timeout prettyprint x-id x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders".split(
+    " ",
+  ),
+);
+
+const isHarmless = (name: string) => HEADERS.has(name) || (FAMILIES.test(name) && !isSecretName(name));
+
+/** Headers by their names in small letters. Null: as they are, for those who write nothing down. */
+export function keptHeaders(headers: readonly string[], keeping: Keeping | null): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = (headers[i] ?? "").toLowerCase();
+    const raw = headers[i + 1] ?? "";
+    const value = keeping === null ? raw : isHarmless(name) ? keeping.redactor.text(raw) : keeping.seal(raw);
+    kept[name] = name in kept ? `${kept[name]}, ${value}` : value;
+  }
+  return kept;
+}
+
+/** A path with its query, of which the names stay. */
+export function keptPath(path: string, { redactor, seal }: Keeping): string {
+  const at = path.indexOf("?");
+  if (at < 0) return redactor.text(path);
+  const query = path.slice(at + 1).split("&");
+  return `${redactor.text(path.slice(0, at))}?${query.map((part) => keptParameter(part, redactor, seal)).join("&")}`;
+}
+
+function keptParameter(part: string, redactor: Redactor, seal: Keeping["seal"]): string {
+  const [name = "", ...value] = part.split("=");
+  // Without a name it may be a key by itself.
+  if (value.length === 0) return name === "" || QUERY.has(name.toLowerCase()) ? name : seal(name);
+  return `${redactor.text(name)}=${QUERY.has(name.toLowerCase()) ? redactor.text(value.join("=")) : seal(value.join("="))}`;
+}
+
+/** An address without user, password and query. */
+export function keptUpstream(upstream: string, redactor: Redactor): string {
+  if (!URL.canParse(upstream)) return "";
+  const { origin, pathname } = new URL(upstream);
+  return redactor.text(`${origin}${pathname}`);
+}
+
+/** A body as far as it may be kept: of a form its fields, of JSON its values, else its text. */
+export function keptBody(text: string, json: unknown, keeping: Keeping | null): unknown {
+  if (keeping === null) return json ?? text;
+  if (json !== undefined) return keeping.redactor.value(json);
+  const isForm = /^[\w.[\]%+-]+=[^\s&]*(?:&[\w.[\]%+-]+=[^\s&]*)*$/.test(text.slice(0, 4_000));
+  if (!isForm) return keeping.redactor.text(text);
+  return Object.fromEntries([...new URLSearchParams(text)].map(([name, value]) => [keeping.redactor.text(name), keeping.seal(value)]));
+}

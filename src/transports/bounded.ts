@@ -1,0 +1,45 @@
+import { readSync } from "node:fs";
+import { MAX_RECORD } from "../core/limits.ts";
+
+/** The body of an answer up to `max` bytes. A longer one is not read on, and its connection is closed. */
+export async function readBody(body: ReadableStream<Uint8Array> | null, max: number): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
+  const parts: Uint8Array[] = [];
+  let room = max;
+  // Leaving the loop cancels the stream.
+  for await (const part of body ?? []) {
+    parts.push(part.subarray(0, room));
+    room -= part.length;
+    if (room < 0) return { bytes: Buffer.concat(parts), isWhole: false };
+  }
+  return { bytes: Buffer.concat(parts), isWhole: true };
+}
+
+const CHUNK = 1 << 16;
+
+/**
+ * All of our standard input; null where it is longer than any record. The rest of such a one is read and dropped: whoever writes it must not get EPIPE.
+ * `read` fills a buffer from the input and returns how much it got, 0 at the end.
+ */
+export function readInput(max = MAX_RECORD, read: (into: Buffer) => number = readStdin): string | null {
+  let parts: Buffer[] | null = [];
+  let length = 0;
+  let buffer = Buffer.allocUnsafe(CHUNK);
+  for (let got = read(buffer); got > 0; got = read(buffer)) {
+    length += got;
+    if (length > max) parts = null;
+    if (parts === null) continue;
+    parts.push(buffer.subarray(0, got));
+    buffer = Buffer.allocUnsafe(CHUNK);
+  }
+  return parts === null ? null : Buffer.concat(parts).toString("utf8");
+}
+
+function readStdin(into: Buffer): number {
+  try {
+    return readSync(0, into);
+  } catch (error) {
+    // On Windows a pipe whose writer is gone ends with an error.
+    if ((error as NodeJS.ErrnoException).code === "EOF") return 0;
+    throw error;
+  }
+}

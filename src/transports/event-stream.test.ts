@@ -1,0 +1,73 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { MAX_JSON_DEPTH, MAX_RECEIPT, MAX_RECORD } from "../core/limits.ts";
+import { ask, readEventStream } from "./event-stream.ts";
+import { send } from "./send.ts";
+
+const CHUNK = 1 << 20;
+/** What may be under way between two processes besides what was read. */
+const UNDER_WAY = 16 << 20;
+
+/** A server of whose answer there is no end; counts what it could get rid of. */
+async function endless(type: string, start: string, then = "x") {
+  const chunk = Buffer.alloc(CHUNK, then);
+  const sent = { bytes: 0 };
+  const pour = (to: ServerResponse) => {
+    while (!to.destroyed && to.write(chunk)) sent.bytes += CHUNK;
+    to.once("drain", () => pour(to));
+  };
+  return {
+    sent,
+    ...(await serving((response) => {
+      response.writeHead(200, { "content-type": type });
+      response.write(start);
+      pour(response);
+    })),
+  };
+}
+
+async function serving(answer: (response: ServerResponse) => void) {
+  const server = createServer((request, response) => request.resume().on("end", () => answer(response)));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return { url, server: { url, authorization: null } };
+}
+const { signal } = new AbortController();
+
+it("an answer without end is left at the limit, and said to be too large", async () => {
+  const { server, sent } = await endless("application/json", '["');
+  expect(await ask(server, "/session", signal)).toEqual({ status: 413, body: null });
+  expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
+});
+
+it("an answer that is nested too deeply to be kept is none", async () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  for (const [levels, isTaken] of [[MAX_JSON_DEPTH, true] as const, [5_000, false] as const, [5_000_000, false] as const]) {
+    const { server } = await serving((response) => response.end(nested(levels)));
+    expect((await ask(server, "/session", signal))?.body !== null).toBe(isTaken);
+  }
+});
+
+it.each([
+  ["one line", "x"],
+  ["many lines", `data: ${"x".repeat(1_000)}\n`],
+])("a frame without end breaks the connection at the limit: %s", async (_, then) => {
+  const { server, sent } = await endless("text/event-stream", "data: ", then);
+  const reading = async () => {
+    for await (const _ of readEventStream(server, "/event", { signal, silenceMs: 60_000, onOpen: () => {} }));
+  };
+  await expect(reading()).rejects.toThrow(/max buffer size/);
+  expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
+});
+
+it("what was sent has arrived, though the receipt does not end", async () => {
+  const { url, sent } = await endless("text/plain", "");
+  const outcome = await send({ url: url.href, headers: {}, body: new Uint8Array(3), timeoutMs: 60_000 });
+  expect(outcome).toMatchObject({ is: "accepted", status: 200 });
+  expect(sent.bytes).toBeLessThanOrEqual(MAX_RECEIPT + UNDER_WAY);
+});
