@@ -10,7 +10,7 @@ import { live } from "../src/app/live.ts";
 import { search } from "../src/app/search.ts";
 import { threadKey } from "../src/core/ids.ts";
 import { agentOf } from "../src/core/link.ts";
-import type { Store } from "../src/core/store.ts";
+import { allFacts, type Store } from "../src/core/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { noReads } from "../src/transports/files.ts";
 import { ToyProduct, toyProvider } from "./toy-database.ts";
@@ -93,7 +93,7 @@ describe("work is proportional to what is new", () => {
     product.say("thing7", "one more", "…");
     settle();
     const library = await refreshed();
-    const { observations } = store.facts([threadKey("toy", "thing7")], library.under);
+    const observations = allFacts(store.facts([threadKey("toy", "thing7")], library.under));
     expect(observations.filter((o) => o.type === "record").length).toBe(52);
     // It is unfinished, so it is looked at though nothing tells that it changed.
     product.db.exec("UPDATE said SET text = 'finished', at = at + 1 WHERE text = '…'");

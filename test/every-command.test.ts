@@ -69,7 +69,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
 };
 
 /** What our own programs tell a terminal: colours, the screen of `watch`, progress. */
-const OWN_CODES = /\u001b\[(?:[012]|22|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
+const OWN_CODES = /\u001b\[(?:[0127]|2[27]|3[1-9])m|\u001b\[(?:\?1049[hl]|\?25[hl]|2J|K|\d+;1H)|\r(?=\n|\u001b\[K|reading |sending )/g;
 
 const isTool = (program: string, ...args: readonly string[]) => {
   try {

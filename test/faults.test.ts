@@ -225,7 +225,7 @@ describe("a full disk", () => {
     mountSmall(test, data, 64);
     const ballast = fill(data);
     const server = await new Server().ready();
-    expect(await server.codes()).toEqual(expect.arrayContaining(["index-unusable", "not-announced"]));
+    await until(async () => (await server.codes()).toSorted().join() === "index-unusable,not-announced");
     expect((await server.prompts()).length).toBe(1);
     expect(leftovers()).toEqual([]);
     rmSync(ballast);
@@ -347,5 +347,31 @@ describe("a damaged index", () => {
     }
     expect(found).toBeGreaterThan(5);
     expect(setAside("index.sqlite").length).toBe(1);
+  });
+});
+
+describe("past the limit of watches", () => {
+  /** A namespace of its own has limits of its own. */
+  const limitTo = (watches: number) => `unshare echo ${watches} > /proc/sys/user/max_inotify_watches &&`;
+  const needsNamespace = ({ skip }: TestContext) => {
+    try {
+      execFileSync("unshare", ["-Ur", "sh", "-c", "echo 3 > /proc/sys/user/max_inotify_watches"], { stdio: "ignore" });
+    } catch {
+      skip("no user namespace may be made here, or it has no limits of its own");
+    }
+  };
+
+  it("the server polls, says so, and misses nothing", LONG, async (test) => {
+    needsNamespace(test);
+    const server = await new Server(limitTo(2)).ready();
+    await until(async () => (await server.codes()).includes("polling"));
+    expect(server.stderr.match(/fs\.inotify\.max_user_watches/g)?.length).toBe(1);
+    begin("in a folder that is not watched");
+    await until(async () => (await server.prompts()).includes("in a folder that is not watched"));
+    const { problems } = await server.get<{ problems: { code: string }[] }>("/api/doctor");
+    expect(problems.map(({ code }) => code)).toContain("folders-not-watched");
+    const doctor = new Run(["doctor"], limitTo(2));
+    await doctor.exit;
+    expect(doctor.stdout).toContain("folders-not-watched");
   });
 });

@@ -92,11 +92,17 @@ describe("what agents wait for has an entry of its own:", () => {
       "src/app/hook.ts",
       "src/app/instance-note.ts",
       "src/core/json.ts",
+      "src/core/limits.ts",
       "src/core/recording.ts",
+      "src/core/visible.ts",
       "src/providers/claude/hook-payload.ts",
       "src/providers/codex/hook-payload.ts",
       "src/providers/hook-payloads.ts",
+      "src/transports/bounded.ts",
+      "src/transports/private.ts",
       "src/transports/recorder.ts",
+      "src/transports/system/paths.ts",
+      "src/transports/system/system.ts",
     ]);
   });
 

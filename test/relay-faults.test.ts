@@ -14,6 +14,7 @@ import type { AgentTree } from "../src/core/agent.ts";
 import type { Card } from "../src/core/card.ts";
 import { subtreeOf } from "../src/core/link.ts";
 import { treeOf } from "../src/core/record.ts";
+import { allFacts } from "../src/core/store.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
 import { retinue } from "./cli.ts";
 import { filesBelow } from "./fixtures.ts";
@@ -231,7 +232,7 @@ describe("a server", () => {
     const lines = recorded().flatMap((path) => readFileSync(join(scratch, path), "utf8").trimEnd().split("\n"));
     expect(lines.filter((line) => line.includes("message.part.delta")).length).toBeGreaterThanOrEqual(10_000);
     const found = await library();
-    const facts = found.store.facts([resolve(found, `opencode://${root}`).key], found.under).observations.length;
+    const facts = allFacts(found.store.facts([resolve(found, `opencode://${root}`).key], found.under)).length;
     expect(facts).toBeLessThan(500);
   });
 

@@ -83,6 +83,8 @@ describe("no secrets", () => {
     `API_KEY=$OTHER_KEY; TOKEN=\${TOKEN:-none}; PASSWORD=<your password>`,
     `Authorization: Bearer \${token}`,
     "docker run -u 1000:1000 image",
+    "fetch(url, { credentials: 'include' })",
+    "the key is to use map()",
     "PWD=/home/ada/project",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
     "https://example.com:8080/a@b?page=2&sort=key",

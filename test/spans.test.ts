@@ -9,6 +9,7 @@ import { byTime } from "../src/core/observation.ts";
 import { treeOf } from "../src/core/record.ts";
 import type { Span } from "../src/core/span.ts";
 import { spansOf } from "../src/core/spans.ts";
+import { allFacts } from "../src/core/store.ts";
 import { totalTokens } from "../src/core/usage.ts";
 import { SpanBoard } from "../src/server/span-board.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
@@ -41,7 +42,8 @@ function checkTree(forest: Forest, root: Forest["roots"][number]): void {
   expect([...spans.keys()].sort()).toEqual([...records.keys()].sort());
   for (const [uri, list] of spans) {
     const { usage, startedAt, status, counts } = records.get(uri) as AgentTree;
-    const timed = agentOf(forest, subtreeOf(forest, root).find((key) => agentOf(forest, key).uri === uri) as never).calls.every((call) => call.at !== null);
+    const { calls } = agentOf(forest, subtreeOf(forest, root).find((key) => agentOf(forest, key).uri === uri) as never);
+    const timed = [...calls].every((call) => call.at !== null);
     if (timed) expect([uri, list.reduce((sum, span) => sum + span.tokens, 0)]).toEqual([uri, totalTokens(usage.own)]);
     const tools = list.filter((span) => span.callId !== null);
     expect(new Set(tools.map((span) => span.callId)).size).toBe(tools.length);
@@ -92,7 +94,7 @@ describe("told piece by piece", () => {
     const [forest] = [...library.forests()];
     const [root] = forest?.roots ?? [];
     if (root === undefined) throw new Error("there is one thread");
-    const facts = library.store.facts([root], library.under).observations.toSorted(byTime);
+    const facts = allFacts(library.store.facts([root], library.under)).toSorted(byTime);
     const board = new SpanBoard();
     const told = new Map<string, Span[]>();
     let after: string | undefined;

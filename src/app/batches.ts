@@ -6,7 +6,7 @@ import type { FileBatch, FileState, Store } from "../core/store.ts";
 import type { Found } from "./discover.ts";
 
 /** Read so much, then write: memory stays bounded however large a file is, and a crash costs no more than this. */
-export const BATCH_BYTES = 8 << 20;
+export const BATCH_BYTES = 2 << 20;
 const BATCH_FILES = 600;
 
 /** Called after every write, with the file that is being read and the threads told of so far: what is complete can be worked out while it is at hand. */

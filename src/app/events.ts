@@ -1,3 +1,4 @@
+import type { Calls } from "../core/call-list.ts";
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
 import { hash } from "../core/hash.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
@@ -188,7 +189,7 @@ export class EventReader {
   }
 
   #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? new Map(agent.calls.flatMap((c) => [c.response, c.rows ?? []].flat().map((key) => [key, c.tokens] as const)));
+    const known = this.#calls.get(agent) ?? tokensByName(agent.calls);
     this.#calls.set(agent, known);
     return known;
   }
@@ -199,6 +200,12 @@ export class EventReader {
     const { schema, uri, id, at, kind, text, summary, tool, usage, spawn, status, ref } = event;
     return { schema, uri, id, seq, at, kind, text, summary, tool, usage, spawn, status, ref };
   }
+}
+
+function tokensByName(calls: Calls): ReadonlyMap<RecordKey, Tokens> {
+  const tokens = new Map<RecordKey, Tokens>();
+  for (const call of calls) for (const key of [call.response, ...(call.rows === null ? [] : [call.rows])]) tokens.set(key, call.tokens);
+  return tokens;
 }
 
 interface OpenFile {

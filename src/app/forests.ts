@@ -1,6 +1,7 @@
 import type { AgentKey } from "../core/ids.ts";
 import type { Forest } from "../core/link.ts";
 import type { ManualLink } from "../core/parents.ts";
+import { holdYoungHeap } from "../stores/young-heap.ts";
 
 /** What a forest was worked out from. */
 export interface Basis {
@@ -9,24 +10,41 @@ export interface Basis {
   readonly under: readonly string[];
 }
 
-/** Forests are large. */
-const KEPT = 2;
+/** Those of some twenty busy threads; each is asked for several times before it changes again. */
+const KEPT = 32;
+/** As long as a forest is kept, the facts are that were not folded. */
+const KEPT_FACTS = 40_000;
 /** While something runs, its process may die and its silence may grow too long; that is looked after once a second. */
 const RUNNING_MS = 900;
 const SETTLED_MS = 60_000;
 
+interface Kept {
+  readonly name: string;
+  readonly threads: readonly AgentKey[];
+  readonly forest: Forest;
+  readonly until: number;
+}
+
 /** Forests that were worked out a moment ago: whoever follows along asks about the same facts again and again, and need not wait for them to be linked. */
 export class Forests {
-  #kept: { readonly name: string; readonly forest: Forest; readonly until: number }[] = [];
+  #kept: Kept[] = [];
   /** What is asked for once is worked out for this very moment. */
   isKeeping = false;
 
   keep(basis: Basis, forest: Forest): void {
     if (!this.isKeeping) return;
+    holdYoungHeap();
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
-    const one = { name, forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
-    this.#kept = [one, ...this.#kept.filter((other) => other.name !== name)].slice(0, KEPT);
+    const one: Kept = { name, threads: [...basis.versions.keys()], forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
+    let facts = 0;
+    const isRoom = ({ forest: { facts: more } }: Kept, i: number) => {
+      facts += more;
+      return i === 0 || (i < KEPT && facts <= KEPT_FACTS);
+    };
+    // Of what threads were worked out from before, nothing is asked any more.
+    const isOther = (other: Kept) => !other.threads.some((thread) => basis.versions.has(thread));
+    this.#kept = [one, ...this.#kept.filter(isOther)].filter(isRoom);
   }
 
   find(basis: Basis): Forest | null {

@@ -112,7 +112,7 @@ export class Index {
     if (error.kind === "damaged") {
       this.#setAside(error, this.#identity);
       await this.#open();
-    } else this.#useMemory(error);
+    } else await this.#useMemory(error);
     return true;
   }
 
@@ -160,8 +160,10 @@ export class Index {
     return openSqliteStore(this.#path, reader(), this.#options.retries ? SHORT_WAIT_MS : undefined);
   }
 
-  #useMemory(error: Error): void {
-    this.#store = new MemoryStore();
+  /** The same database without a file: packed, so that a large home fits, and as quick as with one. */
+  async #useMemory(error: Error): Promise<void> {
+    const { openSqliteStore } = await import("../stores/sqlite/store.ts");
+    this.#store = await openSqliteStore(":memory:", reader());
     this.#identity = null;
     this.#reason = { message: error.message, isForGood: faultKind(error) === null };
     this.#options.talk(`reading without the index: ${error.message}`);

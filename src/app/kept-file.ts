@@ -157,10 +157,10 @@ function linkOrMove(from: string, to: string): void {
 }
 
 /** Looking leaves no trace: nothing is created where nobody decided anything yet. Null where it cannot be read. */
-export async function manualLinks(env: Env): Promise<readonly ManualLink[] | null> {
+export async function manualLinks(env: Env, talk?: Talk): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];
   try {
-    const kept = await keep(env);
+    const kept = await keep(env, talk);
     try {
       return kept.links();
     } finally {

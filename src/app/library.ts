@@ -1,6 +1,6 @@
 import type { AgentRecord, Status } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import { type Forest, STALE_AFTER_MS } from "../core/link.ts";
+import { type Forest, STALE_AFTER_MS, together } from "../core/link.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { ManualLink } from "../core/parents.ts";
 import type { Problem } from "../core/problem.ts";
@@ -19,7 +19,7 @@ import { type Env, followedRoots, recordingsRoot } from "./home.ts";
 import { Index, indexPath } from "./index-file.ts";
 import { keptPath, linksChanged, manualLinks } from "./kept-file.ts";
 import { type FileToRead, lookAround, miss } from "./look.ts";
-import { component, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
 import { unfinishedIn } from "./unfinished.ts";
 
@@ -77,7 +77,7 @@ export class Library {
   #manual: readonly ManualLink[] = [];
   /** What people decided cannot be read at present. */
   #isUndecided = false;
-  #factsAtHand = 0;
+  #bytesAtHand = 0;
 
   constructor(options: LibraryOptions) {
     this.#options = options;
@@ -133,7 +133,7 @@ export class Library {
   /** What was worked out from the store before does not hold for the one that took its place. */
   #startOver(): void {
     this.#forests = new Forests();
-    if (this.#factsAtHand > 0) this.keepAtHand(this.#factsAtHand);
+    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
     this.#unreadable.clear();
   }
 
@@ -266,9 +266,9 @@ export class Library {
   }
 
   /** From now on the same will be asked again and again. */
-  keepAtHand(facts: number): void {
-    this.#factsAtHand = facts;
-    this.store.keepFacts(facts);
+  keepAtHand(bytesOfFacts: number): void {
+    this.#bytesAtHand = bytesOfFacts;
+    this.store.keepFacts(bytesOfFacts);
     this.#forests.isKeeping = true;
   }
 
@@ -327,9 +327,9 @@ export class Library {
   /** The trees these threads stand in, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
-    const together = component(this.store, threads.map(threadOf), context.manual);
-    const known = this.#forests.find({ versions: this.store.versions(together), manual: context.manual, under: context.under });
-    return known ?? linkThreads(this.store, together, context).forest;
+    const known = (related: readonly AgentKey[]) => this.#forests.find({ ...context, versions: this.store.versions(related) });
+    const related = components(this.store, threads.map(threadOf), context.manual);
+    return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
 
   /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */

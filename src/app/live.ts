@@ -22,8 +22,8 @@ const POLL_MS = 50;
 const QUIET_MS = 2_000;
 /** Trees are worked out anew at most this often, however fast files grow. */
 const RELINK_MS = 100;
-/** Those of a thread of a thousand agents, or of many smaller ones: each is asked for ten times a second. */
-const LIVE_FACTS = 300_000;
+/** Enough for the facts of some twenty busy threads: each is asked for ten times a second. */
+const LIVE_BYTES = 64 << 20;
 /** The operating system keeps so many words for us at least, and drops what is more: then everything is looked at. */
 const CROWD = 8_192;
 /** While answers come from memory, the index is tried again after this long, then after twice as long, and so on. */
@@ -71,7 +71,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const newsIn = (found: ReadonlySet<AgentKey>): ReadonlySet<AgentKey> =>
     library.index.replaced === replaced ? found : new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key));
   const lookAround = () => persistently(() => library.refresh(), options);
-  library.keepAtHand(LIVE_FACTS);
+  library.keepAtHand(LIVE_BYTES);
   library.expectRecordings();
   // Where to look is known only after a look around.
   const told = await lookAround();

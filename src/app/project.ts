@@ -28,10 +28,23 @@ export function component(store: Store, threads: readonly AgentKey[], manual: re
   }
 }
 
+/** The same, those that have nothing to do with each other apart. */
+export function components(store: Store, threads: readonly AgentKey[], manual: readonly ManualLink[]): readonly (readonly AgentKey[])[] {
+  const all: (readonly AgentKey[])[] = [];
+  const seen = new Set<AgentKey>();
+  for (const thread of threads) {
+    if (seen.has(thread)) continue;
+    const related = component(store, [thread], manual);
+    for (const key of related) seen.add(key);
+    all.push(related);
+  }
+  return all;
+}
+
 /** Links what the store knows of these threads and of all that belong to them. */
 export function linkThreads(store: Store, threads: readonly AgentKey[], context: LinkContext): { readonly forest: Forest; readonly facts: Facts } {
   const facts = store.facts(component(store, threads, context.manual), context.under);
-  const forest = link(facts.observations, context);
+  const forest = link(facts.observations, context, facts.folds);
   context.onForest?.(facts.versions, forest);
   return { forest, facts };
 }

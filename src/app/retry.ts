@@ -14,6 +14,7 @@ export interface RetryOptions {
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 /** A lock that is held for a moment is not worth a word. */
+const WORTH_SHOWING_MS = 500;
 const WORTH_A_WORD_MS = 2_000;
 
 /** Does the work until it succeeds, however long that takes; null once the signal is aborted. Says so once if it takes long, and once when it is over. */
@@ -29,7 +30,7 @@ export async function persistently<T>(work: () => T | Promise<T>, options: Retry
       return result;
     } catch (error) {
       const { message, stack = message } = error as Error;
-      troubles.set(code, `cannot ${doing} (${message}); trying again until it works`);
+      if (Date.now() - began >= WORTH_SHOWING_MS) troubles.set(code, `cannot ${doing} (${message}); trying again until it works`, began);
       if (!isTold && Date.now() - began >= WORTH_A_WORD_MS) {
         isTold = true;
         talk(`cannot ${doing}, trying again until it works: ${faultKind(error) === null ? stack : message}`);

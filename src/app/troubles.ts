@@ -12,14 +12,22 @@ export type TroubleCode = "not-up-to-date" | "index-unusable" | "polling" | "not
 /** What cannot be done at the moment; empty when all is well. */
 export class Troubles {
   readonly #now = new Map<TroubleCode, Trouble>();
+  readonly #onChange: (all: readonly Trouble[]) => void;
+
+  constructor(onChange: (all: readonly Trouble[]) => void = () => {}) {
+    this.#onChange = onChange;
+  }
 
   get list(): readonly Trouble[] {
     return [...this.#now.values()];
   }
 
   /** Null: it is over. */
-  set(code: TroubleCode, message: string | null): void {
+  set(code: TroubleCode, message: string | null, since = Date.now()): void {
+    const before = this.#now.get(code);
+    if ((before?.message ?? null) === message) return;
     if (message === null) this.#now.delete(code);
-    else this.#now.set(code, { code, message, since: this.#now.get(code)?.since ?? Date.now() });
+    else this.#now.set(code, { code, message, since: before?.since ?? since });
+    this.#onChange(this.list);
   }
 }

@@ -34,7 +34,7 @@ export function openTerminal(options: { readonly color: boolean; readonly quiet:
 }
 
 /** The codes that `colors` writes. */
-const OWN_COLORS = /(\u001b\[(?:[012]|22|3[1-9]|39)m)/;
+const OWN_COLORS = /(\u001b\[(?:[0127]|2[27]|3[1-9])m)/;
 
 /** What every text goes through before a terminal gets it: whatever a transcript holds, the terminal obeys nothing but our own colours. */
 export function harmless(text: string, colorful: boolean): string {

@@ -89,4 +89,4 @@ export function sumByModel(plus: readonly OfModel[], minus: readonly OfModel[]):
 const isOutputAlone = (amounts: Amounts) => COMPARED.every((kind) => kind === "outputTokens" || (amounts[kind] ?? 0) === 0);
 
 /** Of an agent that was never seen to use any model, nothing can be ruled out. */
-const worksOn = (agent: Trace["agent"], model: string) => agent.calls.length === 0 || agent.calls.some((call) => nameOf(call.model) === model);
+const worksOn = (agent: Trace["agent"], model: string) => agent.calls.length === 0 || Iterator.from(agent.calls).some((call) => nameOf(call.model) === model);

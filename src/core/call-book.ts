@@ -1,3 +1,5 @@
+import { type Fold, NAME } from "./fold.ts";
+import { folderOf } from "./folded.ts";
 import type { AgentKey, CallKey, MatchKey } from "./ids.ts";
 import { byTime, type Observation, type ObservationOf, type Unseen } from "./observation.ts";
 
@@ -14,7 +16,11 @@ export class CallBook {
   readonly #refused = new Set<CallKey>();
   readonly #unseen = new Map<CallKey, Unseen>();
 
-  constructor(facts: readonly Observation[]) {
+  readonly #folded: ReadonlyMap<AgentKey, Fold>;
+
+  /** No call that matters was made, or answered, in the records of two agents of which one is folded. */
+  constructor(facts: readonly Observation[], folded: ReadonlyMap<AgentKey, Fold> = new Map()) {
+    this.#folded = folded;
     for (const o of facts) {
       if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
       if (o.type === "call-refused") this.#refused.add(o.call);
@@ -36,7 +42,11 @@ export class CallBook {
   /** What the result of the call says, else what the call itself asks for. */
   unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
-  callerOf = (call: CallKey): AgentKey | undefined => (this.#callers.get(this.resolve(call)) ?? this.#receivers.get(this.resolve(call)))?.agent;
+  callerOf = (alias: CallKey): AgentKey | undefined => {
+    const call = this.resolve(alias);
+    const caller = this.#callers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.call);
+    return caller ?? this.#receivers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.result);
+  };
   spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
   offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
   spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);

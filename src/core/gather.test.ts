@@ -36,7 +36,7 @@ describe("a response spread over several rows", () => {
       ({ type: "model-call", response: row("response"), model: "", tokens: { ...NO_TOKENS, inputTokens, outputTokens }, chars: 0, ended: true }) as const;
     book.see({ by: main, at: 1 }, tokens(5, 90));
     book.see({ by: main, at: 2 }, tokens(7, 40));
-    expect(gather(book.observations).calls.map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
+    expect([...gather(book.observations).calls].map((c) => c.tokens)).toEqual([{ ...NO_TOKENS, inputTokens: 7, outputTokens: 90 }]);
   });
 
   describe("whose input count was corrected while it streamed", () => {
@@ -45,7 +45,7 @@ describe("a response spread over several rows", () => {
     const tokensOf = (...rows: ReturnType<typeof streamed>[]) => {
       const book = notebook();
       for (const see of rows) see(book);
-      return gather(book.observations).calls.map((c) => c.tokens);
+      return [...gather(book.observations).calls].map((c) => c.tokens);
     };
 
     it("has the numbers of the row that ended, in any order", () => {
@@ -97,7 +97,7 @@ describe("a response spread over several rows", () => {
     book.see({ by: main, at: 2 }, long(2, 25));
     book.see({ by: main, at: 3 }, long(4, 9_999));
     const { calls, warnings } = gather(book.observations);
-    expect(calls.map((c) => c.counted)).toEqual([true, false, true]);
+    expect([...calls].map((c) => c.counted)).toEqual([true, false, true]);
     expect(warnings).toEqual([expect.stringContaining("1 of 3 answers have no final output count")]);
   });
 });
@@ -107,7 +107,7 @@ describe("how a response ended", () => {
     const book = notebook();
     book.see({ by: main, at: 1, keys: ["a", "r1"] }, { ...answer("r1", 1), ended: false });
     more(book);
-    return gather(book.observations).calls.map((c) => c.end);
+    return [...gather(book.observations).calls].map((c) => c.end);
   };
   const interrupt = record({ role: "user", stands: "interrupted" });
 
@@ -129,7 +129,7 @@ describe("how a response ended", () => {
     const long = (ended: boolean) => ({ ...answer(`${ended}`, 12), chars: 400, ended }) as const;
     book.see({ by: main, at: 1 }, long(true));
     book.see({ by: main, at: 2 }, long(false));
-    expect(gather(book.observations).calls.map((c) => c.counted)).toEqual([true, false]);
+    expect([...gather(book.observations).calls].map((c) => c.counted)).toEqual([true, false]);
   });
 });
 

@@ -1,3 +1,5 @@
+import type { Calls } from "./call-list.ts";
+import type { Fold } from "./fold.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
 import type { Plan } from "./plan.ts";
@@ -52,8 +54,26 @@ export interface AgentFile {
   readonly readTo: number;
 }
 
+/** What an agent did, by its records and the answers of its models. */
+export interface Work {
+  readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: () => readonly ObservationOf<"record">[];
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+  readonly own: OwnStand | null;
+  /** Tool calls of its last response that have no result yet. */
+  readonly pending: readonly PendingCall[];
+  readonly messages: number;
+  readonly toolCalls: number;
+  readonly toolErrors: number;
+  readonly answer: string | null;
+  /** Oldest first. */
+  readonly calls: Calls;
+}
+
 /** Everything the records say about one agent by itself, before it has a place in the tree. */
-export interface GatheredAgent {
+export interface GatheredAgent extends Work {
   readonly key: AgentKey;
   readonly kind: AgentDescribed["kind"] | null;
   readonly internal: AgentDescribed["internal"] | null;
@@ -73,38 +93,25 @@ export interface GatheredAgent {
   readonly marksProcess: boolean;
   readonly files: readonly AgentFile[];
   readonly warnings: readonly string[];
-  readonly records: number;
-  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
-  readonly steps: readonly ObservationOf<"record">[];
-  readonly firstAt: number | null;
-  readonly lastAt: number | null;
-  readonly own: OwnStand | null;
-  /** Tool calls of its last response that have no result yet. */
-  readonly pending: readonly PendingCall[];
   /** Oldest first. */
   readonly waits: readonly StatedWait[];
   /** The last one it wrote down. */
   readonly plan: Plan | null;
-  readonly messages: number;
   /** What it wrote to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
-  readonly toolCalls: number;
-  readonly toolErrors: number;
-  readonly answer: string | null;
-  /** Oldest first. */
-  readonly calls: readonly ModelCall[];
   readonly unrecorded: readonly UnrecordedCall[];
   /** In the order they were written. */
   readonly totals: readonly StatedTotal[];
 }
 
-/** Sorts the facts by the agent they are about. `extra` names agents that nothing else may mention. */
+/** Sorts the facts by the agent they are about. `extra` names agents that nothing else may mention; what those of `folded` did is known already. */
 export function gatherAgents(
   facts: readonly Observation[],
   ownerOf: (record: RecordKey) => AgentKey | undefined,
   extra: readonly AgentKey[] = [],
+  folded: ReadonlyMap<AgentKey, Fold> = new Map(),
 ): Map<AgentKey, GatheredAgent> {
-  const about = new Map<AgentKey, Observation[]>(extra.map((key) => [key, []]));
+  const about = new Map<AgentKey, Observation[]>([...extra, ...folded.keys()].map((key) => [key, []]));
   const spawns = new Set<CallKey>();
   const file = (key: AgentKey, fact: Observation) => {
     const list = about.get(key);
@@ -162,22 +169,17 @@ export function gatherAgents(
         fact satisfies never;
     }
   }
-  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns)]));
+  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
-function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>): GatheredAgent {
+function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>, fold: Fold | undefined): GatheredAgent {
   const described = facts.filter((f) => f.type === "agent-described");
-  const records = facts.filter((f) => f.type === "record");
-  const calls = mergeCalls(
-    facts.filter((f) => f.type === "model-call"),
-    records.filter((r) => r.stands === "interrupted"),
-  );
-  const lastRecord = records.at(-1);
-  const standing = records.findLast((r) => r.stands !== null);
+  const work = fold?.work(spawns) ?? workOf(facts, spawns);
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
   const vouched = described.some((d) => d.vouched);
-  const uncounted = calls.filter((c) => !c.counted).length;
+  let uncounted = 0;
+  for (const call of work.calls) if (!call.counted) uncounted += 1;
   return {
     key,
     kind: firstOf("kind"),
@@ -201,65 +203,86 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
       ...(uncounted === 0
         ? []
         : [
-            `${uncounted} of ${calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`,
+            `${uncounted} of ${work.calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`,
           ]),
     ],
-    records: records.length,
-    steps: records,
-    firstAt: records.find((r) => r.at !== null)?.at ?? null,
-    lastAt: lastRecord?.at ?? null,
-    own:
-      standing === undefined || standing.stands === null
-        ? null
-        : { at: standing.at, stands: standing.stands, certain: standing.certain, turn: standing.turn ?? null, error: standing.error ?? null },
-    pending: pendingCalls(records, spawns),
+    ...work,
     waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
     plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
-    messages: countMessages(records),
     mail: facts.filter((f) => f.type === "message-sent"),
+    ...readTotals(facts, fold),
+  };
+}
+
+/** `facts` are in order of time. */
+function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Work {
+  const records = facts.filter((f) => f.type === "record");
+  const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
+  return {
+    records: records.length,
+    steps: () => records,
+    firstAt: records.find((r) => r.at !== null)?.at ?? null,
+    lastAt: records.at(-1)?.at ?? null,
+    own: standOf(records.findLast((r) => r.stands !== null)),
+    pending: pendingCalls(records, (call) => results.has(call), spawns),
+    messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
     answer: lastAnswer(records),
-    calls,
-    ...readTotals(facts),
+    calls: mergeCalls(
+      facts.filter((f) => f.type === "model-call"),
+      records.filter((r) => r.stands === "interrupted"),
+    ),
   };
+}
+
+export function standOf(record: ObservationOf<"record"> | undefined): OwnStand | null {
+  if (record === undefined || record.stands === null) return null;
+  return { at: record.at, stands: record.stands, certain: record.certain, turn: record.turn ?? null, error: record.error ?? null };
 }
 
 const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
 
 function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
   const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
-  return responses.flatMap(([response, list], i) => {
-    const [first] = list;
-    if (first === undefined) return [];
-    const next = responses[i + 1]?.[1][0];
-    const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
-    const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
-    const tokens = finalTokens(list);
-    const chars = list.reduce((sum, row) => sum + row.chars, 0);
-    const model = list.find((r) => r.model !== "")?.model ?? "";
-    const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
-    const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
-    const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
-    const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
-    const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
-    const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
-    const unrecorded = list.every((r) => r.witness) ? { unrecorded: true as const } : {};
-    const of = {
-      model,
-      ...(vendor === undefined ? {} : { vendor }),
-      ...(costUsd === undefined ? {} : { costUsd }),
-      ...outside,
-      ...partial,
-      ...fast,
-      ...derived,
-      ...unrecorded,
-    };
-    const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
-    const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
-    const sent = askedAt === undefined ? {} : { askedAt };
-    return [{ response, rows, at: first.at, ...sent, ...of, tokens, counted: isCounted(tokens, chars, end), end }];
-  });
+  return responses.flatMap(([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? []);
+}
+
+/** The call behind the rows of a response, in order of time; `next` is the first row of the next response. */
+export function callOf(
+  response: RecordKey,
+  list: readonly ObservationOf<"model-call">[],
+  next: ObservationOf<"model-call"> | undefined,
+  interruptions: readonly ObservationOf<"record">[],
+): ModelCall | null {
+  const [first] = list;
+  if (first === undefined) return null;
+  const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
+  const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
+  const tokens = finalTokens(list);
+  const chars = list.reduce((sum, row) => sum + row.chars, 0);
+  const model = list.find((r) => r.model !== "")?.model ?? "";
+  const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
+  const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
+  const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
+  const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
+  const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
+  const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
+  const unrecorded = list.every((r) => r.witness) ? { unrecorded: true as const } : {};
+  const of = {
+    model,
+    ...(vendor === undefined ? {} : { vendor }),
+    ...(costUsd === undefined ? {} : { costUsd }),
+    ...outside,
+    ...partial,
+    ...fast,
+    ...derived,
+    ...unrecorded,
+  };
+  const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
+  const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
+  const sent = askedAt === undefined ? {} : { askedAt };
+  return { response, rows, at: first.at, ...sent, ...of, tokens, counted: isCounted(tokens, chars, end), end };
 }
 
 /**
@@ -307,17 +330,16 @@ function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"
 }
 
 /** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
-function pendingCalls(records: readonly ObservationOf<"record">[], spawns: ReadonlySet<CallKey>): PendingCall[] {
+export function pendingCalls(records: readonly ObservationOf<"record">[], isAnswered: (call: CallKey) => boolean, spawns: ReadonlySet<CallKey>): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
   const response = last.keys.at(-1);
-  const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
   const calls = records
     .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
     .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
     calls
-      .filter((c) => !results.has(c.call))
+      .filter((c) => !isAnswered(c.call))
       .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
@@ -334,7 +356,7 @@ function countMessages(records: readonly ObservationOf<"record">[]): number {
 }
 
 /** The words of the last response that said anything. */
-function lastAnswer(records: readonly ObservationOf<"record">[]): string | null {
+export function lastAnswer(records: readonly ObservationOf<"record">[]): string | null {
   const last = records.findLast((r) => r.text !== null);
   if (last === undefined) return null;
   const response = last.keys.at(-1);

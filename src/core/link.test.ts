@@ -102,7 +102,7 @@ const PROPERTIES = {
 
   "every model call counts once": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
-    const counted = [...forest.agents.values()].flatMap((a) => [...a.calls, ...a.ownBehalf.flatMap((g) => g.calls)]).map((c) => c.response);
+    const counted = [...forest.agents.values()].flatMap((a) => [...a.calls, ...a.ownBehalf.flatMap((g) => [...g.calls])]).map((c) => c.response);
     const made = new Set(observations.flatMap((o) => (o.type === "model-call" ? [o.response] : [])));
     expect(counted.toSorted()).toEqual([...made].toSorted());
   },

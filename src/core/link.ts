@@ -1,6 +1,8 @@
 import type { StatusVerdict } from "./agent.ts";
 import type { SpawnCall } from "./call-book.ts";
 import { displayName } from "./display-name.ts";
+import { type Fold, NAME } from "./fold.ts";
+import { folderOf, partFacts } from "./folded.ts";
 import { plural } from "./format.ts";
 import { type GatheredAgent, gatherAgents, type ModelCall, type PendingCall } from "./gather.ts";
 import { type AgentKey, type CallKey, type RecordKey, threadOf } from "./ids.ts";
@@ -75,7 +77,33 @@ export interface Forest {
   readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
   /** The key under which an agent is in `agents`, where a copy of its thread names it by another. */
   readonly nameOf: (agent: AgentKey) => AgentKey;
+  /** How many facts it took to work it out, without those that were folded. */
+  readonly facts: number;
 }
+
+/** Forests that have nothing to do with each other, as one. */
+export function together(forests: readonly Forest[]): Forest {
+  const [only] = forests;
+  if (forests.length === 1 && only !== undefined) return only;
+  const agents = new Map(forests.flatMap((forest) => [...forest.agents]));
+  const first = <T>(look: (forest: Forest) => T | undefined) =>
+    forests
+      .values()
+      .map(look)
+      .find((found) => found !== undefined);
+  return {
+    now: Math.max(0, ...forests.map(({ now }) => now)),
+    agents,
+    roots: forests.flatMap(({ roots }) => roots).sort(newestFirst((key) => agents.get(key)?.lastActivity)),
+    problems: forests.flatMap(({ problems }) => problems),
+    ownerOf: (record) => first((forest) => forest.ownerOf(record)),
+    nameOf: (agent) => first((forest) => (forest.nameOf(agent) === agent ? undefined : forest.nameOf(agent))) ?? agent,
+    facts: forests.reduce((sum, forest) => sum + forest.facts, 0),
+  };
+}
+
+const newestFirst = (lastActivity: (key: AgentKey) => number | null | undefined) => (a: AgentKey, b: AgentKey) =>
+  (lastActivity(b) ?? 0) - (lastActivity(a) ?? 0) || (a < b ? -1 : 1);
 
 /** For keys that come from the forest itself. */
 export function agentOf(forest: Forest, key: AgentKey): LinkedAgent {
@@ -95,9 +123,11 @@ export function subtreeOf(forest: Forest, root: AgentKey): AgentKey[] {
 /**
  * Builds the forest from whatever was observed: in any order, with repeats, piecewise or at once, the result is the same.
  * Every agent that any observation mentions is in it, under its parent or as a root.
+ * Bulk facts may come folded: that gives the same forest, and most of them are never looked at.
  */
-export function link(observations: Iterable<Observation>, options: LinkOptions): Forest {
-  const sorted = [...new Map([...observations].map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+export function link(observations: Iterable<Observation>, options: LinkOptions, folds: readonly Fold[] = []): Forest {
+  const { facts: seen, folded } = partFacts([...observations], folds, options.manual ?? []);
+  const sorted = [...new Map(seen.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const { left, owners } = withoutRecordedTraffic(sorted);
   const all = byOneName(left);
   const ownership = decideOwnership(all);
@@ -105,14 +135,14 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   const renamed = agentsOfCopies(originals, ownership.copiedFrom);
   const nameOf = (key: AgentKey) => renamed.get(key) ?? key;
   const ownerOf = (record: RecordKey) => {
-    const owner = ownership.ownerOf(record) ?? owners.get(record);
+    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
     return owner === undefined ? undefined : nameOf(owner);
   };
   const facts = withoutEchoes(renameAll(originals, renamed));
-  const gathered = gatherAgents(facts, ownerOf);
+  const gathered = gatherAgents(facts, ownerOf, [], folded);
   const named = new Set(gathered.keys());
   for (const key of [...named]) named.add(threadOf(key));
-  const parentage = decideParents(facts, named, options.manual ?? []);
+  const parentage = decideParents(facts, named, options.manual ?? [], folded);
 
   /** The thread on whose behalf something is done; nobody's where a thread of its own has no parent. */
   const hostOf = (key: AgentKey) => (threadOf(key) === key ? (parentage.parents.get(key) ?? null) : threadOf(key));
@@ -191,9 +221,9 @@ export function link(observations: Iterable<Observation>, options: LinkOptions):
   awaitBackground(linked, order, (key) => processes(threadOf(key)));
   attributeProcessWaits(linked, processes);
   const roots = order.filter((o) => o.depth === 0).map((o) => o.key);
-  const newest = (key: AgentKey) => lastActivity.get(key) ?? 0;
-  roots.sort((a, b) => newest(b) - newest(a) || (a < b ? -1 : 1));
-  return { now: options.now, agents: linked, roots, problems: [...parentage.problems, ...missingThreads(order, infoOf)], ownerOf, nameOf };
+  roots.sort(newestFirst((key) => lastActivity.get(key)));
+  const problems = [...parentage.problems, ...missingThreads(order, infoOf)];
+  return { now: options.now, agents: linked, roots, problems, ownerOf, nameOf, facts: sorted.length };
 }
 
 /** What may have been a finished answer was none if a child began after it and nothing was said since: it asked for the child. */

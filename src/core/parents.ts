@@ -1,4 +1,5 @@
 import { CallBook, type SpawnCall } from "./call-book.ts";
+import type { Fold } from "./fold.ts";
 import { plural } from "./format.ts";
 import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type ObservationId, partsOf, threadOf } from "./ids.ts";
 import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
@@ -64,14 +65,19 @@ function stronger(a: ParentEvidence, b: ParentEvidence): number {
 }
 
 /** Finds every agent's parent. `facts` are originals only; `agents` are all that anything mentions. */
-export function decideParents(facts: readonly Observation[], agents: Set<AgentKey>, manual: readonly ManualLink[]): Parentage {
+export function decideParents(
+  facts: readonly Observation[],
+  agents: Set<AgentKey>,
+  manual: readonly ManualLink[],
+  folded: ReadonlyMap<AgentKey, Fold> = new Map(),
+): Parentage {
   const evidence = new Map<AgentKey, ParentEvidence[]>();
   const add = (child: AgentKey, piece: ParentEvidence) => {
     const list = evidence.get(child);
     if (list === undefined) evidence.set(child, [piece]);
     else list.push(piece);
   };
-  const calls = new CallBook(facts);
+  const calls = new CallBook(facts, folded);
   const problems: Problem[] = [];
 
   const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));

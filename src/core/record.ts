@@ -37,7 +37,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
   const called = usageOf(agent.calls, price, provider);
   const own = isWholeItsOwn ? withUndivided(called) : called;
-  const onItsBehalf = [...agent.ownBehalf.flatMap((g) => g.calls), ...agent.revealed];
+  const onItsBehalf = [...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed];
   const hasInternal = agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
   const ofProduct = usageOf(onItsBehalf, price, provider);
   const internal = hasInternal ? (isWholeItsOwn ? ofProduct : withUndivided(ofProduct)) : null;
@@ -56,7 +56,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     cwd: agent.cwd,
     project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
     branch: agent.branch,
-    model: [...new Set(agent.calls.map((c) => c.model).filter((m) => m !== ""))],
+    model: modelsOf(agent.calls),
     tools: agent.tools ?? { allowed: null, denied: null },
     background: agent.background ?? agent.statements.some((s) => s.state === "launched"),
     ...agent.verdict,
@@ -83,7 +83,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [
       ...agent.warnings,
-      ...(agent.calls.some(isAbsurd) ? [ABSURD] : []),
+      ...(Iterator.from(agent.calls).some(isAbsurd) ? [ABSURD] : []),
       ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []),
       ...missingTranscript(agent),
     ],
@@ -123,7 +123,15 @@ function linkOf(agent: LinkedAgent): LinkRecord | null {
 }
 
 function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string, each = 1): Usage {
-  return calls.reduce((sum, call) => addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) }), NO_USAGE);
+  let sum = NO_USAGE;
+  for (const call of calls) sum = addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) });
+  return sum;
+}
+
+function modelsOf(calls: GatheredAgent["calls"]): readonly string[] {
+  const models = new Set<string>();
+  for (const { model } of calls) if (model !== "") models.add(model);
+  return [...models];
 }
 
 function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, number>> {

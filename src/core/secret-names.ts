@@ -49,7 +49,7 @@ function kindOf(name: string): SecretKind | null {
   if (PASSWORD.test(last) || (last === "pass" && words.length > 1 && !name.includes("-"))) return "password";
   if (last === "pass") return "word";
   if (last === "key" && KEY_OF.test(before)) return "secret";
-  if (SECRET_WORD.test(last)) return NO_SECRET.test(before) ? null : words.length > 1 || last.length > 6 ? "secret" : "word";
+  if (SECRET_WORD.test(last)) return NO_SECRET.test(before) ? null : words.length > 1 || (last.length > 6 && !last.startsWith("cred")) ? "secret" : "word";
   // Signatures of blocks are no keys; those of requests are.
   if (last === "signature" && words.length > 1) return "weak";
   if (before === "connection" && last === "string") return "weak";
@@ -87,7 +87,11 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   if (isVariable) return true;
   if (isQuoted) return kind !== "word" || !isPlain(value);
   if (/^[#@!&]/.test(value)) return false;
-  const isCode = IDENTIFIER.test(value) && (/[.>]/.test(value) || /^\s*[,;()[\]{}|?=+!<>.`]|^\s+&/.test(next)) && !isRandom(value);
+  const isCode =
+    IDENTIFIER.test(value) &&
+    (/[.>]/.test(value) || /^\s*[,;()[\]{}|?=+!<>.`]|^\s+&/.test(next)) &&
+    !isRandom(value) &&
+    !(kind === "password" && /\d/.test(value));
   return !isCode && (kind === "password" || (/\d/.test(value) && !isPlain(value)));
 }
 

@@ -211,6 +211,8 @@ const KEYWORD = /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|
 const NAME_CHAR = /[\w.$-]/;
 const MAX_NAME = 80;
 const NAME_END = /[\w$-]{0,40}/y;
+/** `config set name value`, and a variable of a Dockerfile. */
+const SETS = /\b(?:setx?|ENV)\s/;
 /** Between a name and its value. */
 const ASSIGNS = /\\{0,3}["'`]?\]?[ \t]{0,8}(?:=>|:=|\?=|[:=])[ \t]{0,8}(?![:=])/y;
 const COMPARES = /\\{0,3}["'`]?\]?[ \t]{0,8}[!=]={1,2}[ \t]{0,8}(?=["'`])/y;
@@ -247,7 +249,7 @@ function assignments(text: string, spans: Span[]): void {
     const kind = secretKind(name);
     KEYWORD.lastIndex = stop;
     if (kind === null) continue;
-    const span = valueAfter(text, stop, kind, { name, before: text[start - 1] ?? "", isSet: text.slice(Math.max(0, start - 60), start).includes("set ") });
+    const span = valueAfter(text, stop, kind, { name, before: text[start - 1] ?? "", isSet: SETS.test(text.slice(Math.max(0, start - 60), start)) });
     if (span === null) continue;
     spans.push(span);
     done = span.end;
@@ -305,8 +307,9 @@ function signAt(text: string, at: number, kind: SecretKind, { name, before, isSe
   if (tagged !== null) return ["tagged", tagged.length];
   const listed = matchAt(COMPARES, text, at) ?? matchAt(LISTED, text, at);
   if (listed !== null) return ["listed", listed.length];
-  if (kind === "weak" || kind === "header") return [null, 0];
-  const spaced = name.startsWith("-") || isSet || name === "requirepass" ? matchAt(SPACED, text, at) : null;
+  if (kind === "header") return [null, 0];
+  const isSpaced = kind !== "weak" && (name.startsWith("-") || isSet || name === "requirepass");
+  const spaced = isSpaced ? matchAt(SPACED, text, at) : null;
   if (spaced !== null) return ["spaced", spaced.length];
   const stated = matchAt(STATED, text, at);
   return stated === null ? [null, 0] : ["stated", stated.length];

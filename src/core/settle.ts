@@ -45,7 +45,7 @@ export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentK
     if (totals.length === 0) continue;
     const isRunning = totals.some((total) => total.running !== undefined);
     const isInTotals = (call: ModelCall) => !call.outsideTotals && !(isRunning && call.unrecorded);
-    const inTotals = members.flatMap((agent) => agent.calls.filter(isInTotals)).sort(byTime);
+    const inTotals = members.flatMap((agent) => [...agent.calls].filter(isInTotals)).sort(byTime);
     const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
     let placed = 0;
     const settlements = totals.map((total, i) => {

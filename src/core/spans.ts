@@ -14,8 +14,9 @@ export function spansOf(forest: Forest, key: AgentKey): Span[] {
   const agent = agentOf(forest, key);
   const children = agent.children.map((child) => lifeOf(agentOf(forest, child)));
   const isRunning = agent.verdict.status === "running";
-  const { answers, asked } = answersOf(agent);
-  const told = [...answers.map(modelSpan), ...toolSpans(agent, children)];
+  const steps = agent.steps();
+  const { answers, asked } = answersOf(agent, steps);
+  const told = [...answers.map(modelSpan), ...toolSpans(agent, steps, children)];
   const waits = agent.children.length === 0 ? [] : pauses(told, asked, [...children, ...lateOnes(forest, agent)], isRunning);
   const now = isRunning && waits.every((span) => span.to !== null) ? thinking(told, asked) : [];
   return [...told, ...waits, ...now].sort((a, b) => a.from - b.from || SPAN_KINDS.indexOf(a.kind) - SPAN_KINDS.indexOf(b.kind) || (a.to ?? 0) - (b.to ?? 0));
@@ -37,15 +38,19 @@ export interface WorkTimes {
 
 export function workTimes(forest: Forest, key: AgentKey): WorkTimes {
   const agent = agentOf(forest, key);
+  const steps = agent.steps();
   const tools = toolSpans(
     agent,
+    steps,
     agent.children.map((child) => lifeOf(agentOf(forest, child))),
   );
   return {
-    calls: new Map(answersOf(agent).answers.flatMap(({ from, to, calls }) => calls.map(({ response }) => [response, { from, to }] as const))),
+    calls: new Map(answersOf(agent, steps).answers.flatMap(({ from, to, calls }) => calls.map(({ response }) => [response, { from, to }] as const))),
     tools: new Map(tools.flatMap(({ callId, from, to }) => (callId === null ? [] : [[callId, { from, to }] as const]))),
   };
 }
+
+type Steps = ReturnType<LinkedAgent["steps"]>;
 
 interface Life {
   readonly uri: string;
@@ -107,10 +112,10 @@ interface Answer {
  * The rows of a response share their last key. A model is at work from its request until its last row;
  * where the request is not recorded, from what the agent was told last.
  */
-function answersOf(agent: LinkedAgent): { readonly answers: readonly Answer[]; readonly asked: readonly number[] } {
+function answersOf(agent: LinkedAgent, steps: Steps): { readonly answers: readonly Answer[]; readonly asked: readonly number[] } {
   const responses = new Map<RecordKey | number, Response>();
   const asked: number[] = [];
-  for (const [number, step] of agent.steps.entries()) {
+  for (const [number, step] of steps.entries()) {
     if (step.at === null) continue;
     for (const { at } of step.results) asked.push(at ?? step.at);
     if (step.role === "user" && step.stands !== null) asked.push(step.at);
@@ -150,9 +155,9 @@ function modelSpan({ from, to, calls }: Answer): Span {
 }
 
 /** Puts every call to its response: by name, else to the last one that had begun. Gives those that found none. */
-function assign(calls: readonly ModelCall[], responses: readonly Response[]): ModelCall[] {
+function assign(calls: Iterable<ModelCall>, responses: readonly Response[]): ModelCall[] {
   const byKey = new Map(responses.flatMap((response) => [...response.keys].map((key) => [key, response] as const)));
-  return calls.filter((call) => {
+  return [...calls].filter((call) => {
     const named = byKey.get(call.response) ?? (call.rows === null ? undefined : byKey.get(call.rows));
     const found = named ?? (call.at === null ? undefined : responses[firstAfter(responses, call.at) - 1]);
     found?.calls.push(call);
@@ -188,10 +193,10 @@ interface ToolUse {
   isError: boolean;
 }
 
-function toolSpans(agent: LinkedAgent, children: readonly Life[]): Span[] {
+function toolSpans(agent: LinkedAgent, steps: Steps, children: readonly Life[]): Span[] {
   const end = agent.verdict.status === "running" ? null : (endOf(agent) ?? agent.lastAt);
   const uses = new Map<CallKey, ToolUse>();
-  for (const step of agent.steps) {
+  for (const step of steps) {
     for (const { call, name, at = step.at, waitsFor = null, awaitsAgents = false } of step.calls) {
       const known = uses.get(call);
       if (known !== undefined) known.waitsFor = waitsFor;
@@ -209,7 +214,7 @@ function toolSpans(agent: LinkedAgent, children: readonly Life[]): Span[] {
       if (list === undefined) made.set(call, [child]);
       else list.push(child);
     }
-  const isOpen = openCalls(agent);
+  const isOpen = openCalls(agent, steps);
   return [...uses].map(([call, use]) => {
     const cutAt = isOpen(call) ? null : (end ?? use.from);
     const heldFor = agent.waiting?.call === call ? agent.waiting.for : use.waitsFor;
@@ -227,11 +232,11 @@ interface Around {
 }
 
 /** Only what the last response asked for can still be at work. */
-function openCalls(agent: LinkedAgent): (call: CallKey) => boolean {
+function openCalls(agent: LinkedAgent, steps: Steps): (call: CallKey) => boolean {
   if (agent.verdict.status !== "running") return () => false;
-  const last = agent.steps.findLast((step) => step.role === "assistant" && step.calls.length > 0);
+  const last = steps.findLast((step) => step.role === "assistant" && step.calls.length > 0);
   const response = last?.keys.at(-1);
-  const asked = agent.steps.filter((step) => step === last || (response !== undefined && step.keys.at(-1) === response));
+  const asked = steps.filter((step) => step === last || (response !== undefined && step.keys.at(-1) === response));
   const calls = new Set(asked.flatMap((step) => step.calls.map(({ call }) => call)));
   return (call) => calls.has(call);
 }

@@ -118,14 +118,21 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
     const record = records.get(agent.uri);
     return record === undefined
       ? []
-      : rowsOf(record, tree.uri, [...agent.calls, ...agent.ownBehalf.flatMap((g: GatheredAgent) => g.calls)], partsOf(key).provider, price);
+      : rowsOf(record, tree.uri, [agent.calls, ...agent.ownBehalf.map((g: GatheredAgent) => g.calls)], partsOf(key).provider, price);
   });
 }
 
-function rowsOf(record: AgentTree, thread: string, calls: readonly ModelCall[], provider: string, price: Price): SpentRow[] {
+function rowsOf(record: AgentTree, thread: string, calls: readonly Iterable<ModelCall>[], provider: string, price: Price): SpentRow[] {
   const began = record.startedAt?.slice(0, 10) ?? null;
   const dayOf = (call: ModelCall) => (call.at === null ? began : new Date(call.at).toISOString().slice(0, 10));
-  const groups = [...Map.groupBy(calls, (call) => `${dayOf(call)} ${call.model}`).values()];
+  const groups = new Map<string, { readonly day: string | null; readonly model: string; usage: Usage }>();
+  for (const list of calls)
+    for (const call of list) {
+      const [day, name] = [dayOf(call), `${dayOf(call)} ${call.model}`];
+      const group = groups.get(name) ?? { day, model: call.model, usage: NO_USAGE };
+      group.usage = addUsage(group.usage, { calls: 1, ...call.tokens, costUsd: price(call, provider) });
+      groups.set(name, group);
+    }
   const base = {
     provider,
     type: record.parent === null ? MAIN : record.type,
@@ -134,14 +141,7 @@ function rowsOf(record: AgentTree, thread: string, calls: readonly ModelCall[], 
     status: record.status,
     thread,
   };
-  const [first, ...more] = groups.map((list) => ({
-    ...base,
-    day: list[0] === undefined ? began : dayOf(list[0]),
-    model: list[0]?.model ?? null,
-    agents: 0,
-    durationMs: 0,
-    usage: list.reduce((sum, call) => addUsage(sum, { calls: 1, ...call.tokens, costUsd: price(call, provider) }), NO_USAGE),
-  }));
+  const [first, ...more] = [...groups.values()].map((group) => ({ ...base, ...group, agents: 0, durationMs: 0 }));
   const own = { ...base, day: began, model: null, usage: NO_USAGE, ...first, agents: 1, durationMs: record.durationMs ?? 0 };
   return [own, ...more];
 }

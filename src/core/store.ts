@@ -1,5 +1,6 @@
 import type { AgentRecord } from "./agent.ts";
 import type { Exchange, ExchangeFilter, RecordedExchange } from "./exchange.ts";
+import type { Fold } from "./fold.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
@@ -113,10 +114,18 @@ export interface AgentRow {
 
 export interface Facts {
   readonly observations: readonly Observation[];
+  /** Bulk facts that are not among the observations, by file and speaker. */
+  readonly folds: readonly Fold[];
   readonly versions: ReadonlyMap<AgentKey, number>;
   /** Files below more than one root speak of these threads: what is worked out holds only for the roots asked about. */
   readonly scattered: boolean;
 }
+
+/** Every single one. */
+export const allFacts = ({ observations, folds }: Pick<Facts, "observations" | "folds">): readonly Observation[] => [
+  ...observations,
+  ...folds.flatMap((fold) => fold.facts()),
+];
 
 export interface RootFilter {
   /** Only threads with a file below one of these: the index may know folders that are not looked at today. */
@@ -159,8 +168,8 @@ export interface Store {
   stale(): readonly AgentKey[];
   /** Threads that other processes may have told something since this was asked last; none where nobody else can write. */
   toldByOthers(): readonly AgentKey[];
-  /** How many facts to have at hand for whoever asks for them again; it changes nothing but the time that takes. */
-  keepFacts(count: number): void;
+  /** How many bytes of facts to have at hand for whoever asks for them again; it changes nothing but the time that takes. */
+  keepFacts(bytes: number): void;
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */

@@ -1,5 +1,6 @@
+import type { Fold } from "./fold.ts";
 import { placeOf, type RecordKey } from "./ids.ts";
-import type { CallUnrecorded, Observation, TotalStated } from "./observation.ts";
+import type { CallUnrecorded, Observation, ObservationOf, TotalStated } from "./observation.ts";
 
 /** Stands for the model where a product states one sum for all of them. */
 export const ALL_MODELS = "all models";
@@ -18,20 +19,29 @@ export interface UnrecordedCall extends Omit<CallUnrecorded, "type"> {
   readonly record: RecordKey | null;
 }
 
-/** The totals of one thread and the traces of calls without a record, out of what its own records say. */
-export function readTotals(facts: readonly Observation[]): { readonly totals: readonly StatedTotal[]; readonly unrecorded: readonly UnrecordedCall[] } {
-  if (!facts.some((f) => f.type === "total-stated" || f.type === "call-unrecorded")) return { totals: [], unrecorded: [] };
+/** What it says depends on when the facts around it in its file were written. */
+export const isStated = (f: Observation): f is ObservationOf<"total-stated" | "call-unrecorded"> => f.type === "total-stated" || f.type === "call-unrecorded";
+
+/** The totals of one thread and the traces of calls without a record, out of what its own records say, those of `fold` among them. */
+export function readTotals(
+  facts: readonly Observation[],
+  fold?: Fold,
+): { readonly totals: readonly StatedTotal[]; readonly unrecorded: readonly UnrecordedCall[] } {
+  if (!facts.some(isStated)) return { totals: [], unrecorded: [] };
   const [totals, unrecorded]: [StatedTotal[], UnrecordedCall[]] = [[], []];
-  for (const list of Map.groupBy(facts, (f) => fileOf(f)).values()) {
-    const inOrder = list.toSorted((a, b) => a.order - b.order || (a.id < b.id ? -1 : 1));
+  for (const [file, list] of Map.groupBy(facts, fileOf)) {
+    const inOrder = list.toSorted(byPlace);
     const before = earliestLater(inOrder);
-    let after: number | null = null;
+    let passed: number | null = null;
     for (const [i, fact] of inOrder.entries()) {
-      if (fact.at !== null) after = Math.max(after ?? fact.at, fact.at);
+      if (fact.at !== null) passed = Math.max(passed ?? fact.at, fact.at);
+      if (!isStated(fact)) continue;
+      const folded = fold?.path === file ? fold.around(fact) : { after: null, before: null };
+      const after = latest(passed, folded.after);
       if (fact.type === "total-stated") {
         const { byModel, costUsd, began, activeMs, running } = fact;
         const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
-        totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: before[i] ?? null });
+        totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: earliest(before[i] ?? null, folded.before) });
       }
       if (fact.type === "call-unrecorded") unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: fact.keys[0] ?? null });
     }
@@ -39,12 +49,16 @@ export function readTotals(facts: readonly Observation[]): { readonly totals: re
   return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
 }
 
+const earliest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b));
 const latest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b));
 
 /** The processes in it ran one after the other, perhaps with pauses between them. */
 const writtenAtLeast = ({ began, activeMs }: TotalStated) => (began === null || activeMs === null ? null : began + activeMs);
 
-const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
+/** As they stand in their file. */
+export const byPlace = (a: Observation, b: Observation) => a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+
+export const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
 
 /** For each fact, the earliest time that stands below it. */
 function earliestLater(inOrder: readonly Observation[]): (number | null)[] {

@@ -82,7 +82,7 @@ export function verifyThreadOf(forest: Forest, key: AgentKey, price: Price): Ver
 
 function verifyOne(forest: Forest, thread: LinkedAgent, members: readonly LinkedAgent[], price: Price): Verification {
   const { provider } = partsOf(thread.key);
-  const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => g.calls)]);
+  const calls = members.flatMap((agent) => [...agent.calls, ...agent.ownBehalf.flatMap((g) => [...g.calls])]);
   const { settled } = thread;
   const last = settled?.settlements.at(-1);
   const found = settled === null ? { reasons: [noTotal(thread, calls)], differences: [] } : findingsOf(forest, thread, settled, calls, price);

@@ -3,7 +3,7 @@ import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import type { Relays } from "../app/relays.ts";
 import type { SettingsFile } from "../app/settings.ts";
-import type { Troubles } from "../app/troubles.ts";
+import type { Trouble, Troubles } from "../app/troubles.ts";
 import type { Hub } from "./hub.ts";
 
 /** What the routes work with. */
@@ -39,3 +39,6 @@ export interface ServerState {
   /** Aborted when the server goes: streams end then. */
   readonly stop: AbortController;
 }
+
+/** As clients get them. */
+export const troublesToTell = (troubles: readonly Trouble[]) => troubles.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));

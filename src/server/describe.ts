@@ -11,11 +11,12 @@ const WRONG: Readonly<Partial<Record<keyof typeof STATUS, string>>> = {
   failed: "It cannot be done",
   expired: "The cursor is too old: begin anew",
   too_large: "The body is too large",
+  unavailable: "Not at the moment: a full disk, a held lock or a damaged index; ask again",
 };
 
 /** The answers of a route where something is wrong: those named, and those that every route may give. */
 export function failures(wrong: readonly (keyof typeof WRONG)[]) {
-  const codes = [...wrong, "forbidden" as const, "unauthorized" as const];
+  const codes = [...wrong, "forbidden" as const, "unauthorized" as const, "unavailable" as const];
   const of = (code: keyof typeof STATUS) => ({ description: WRONG[code] ?? "Not for you: a wrong name, another site, or no token", content: json(Failed) });
   return Object.fromEntries(codes.map((code) => [STATUS[code], of(code)]));
 }

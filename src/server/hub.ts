@@ -289,11 +289,15 @@ export class Hub {
       const keys = subtreeOf(forest, root);
       if (!keys.some((key) => this.#isCovered({ isThread: key === root, chain: [key] }))) continue;
       const records = recordsIn(treeOf(forest, root, this.#library.price));
+      /** One number for everything above: the chain itself is as long as the tree is deep. */
+      const places = new Map<AgentKey | null, number>();
       for (const key of keys) {
-        const record = records.get(agentOf(forest, key).uri);
+        const { uri, parent } = agentOf(forest, key);
+        places.set(key, hash(`${places.get(parent) ?? ""} ${key}`));
+        const record = records.get(uri);
         const of = { isThread: key === root, chain: chainOf(forest, key) };
         if (record === undefined || !this.#isCovered(of)) continue;
-        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), of.chain])) } };
+        yield { key, record, known: { ...of, uri: record.uri, hash: hash(JSON.stringify([lasting(record), places.get(key)])) } };
       }
     }
   }

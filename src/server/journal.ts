@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/ids.ts";
 
-export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed";
+export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed" | "troubles";
 
 /** Something that changed, as clients get it, and whom it concerns. */
 export interface Change {
@@ -20,7 +20,7 @@ export interface Entry extends Change {
 }
 
 const MAX_ENTRIES = 50_000;
-const MAX_CHARS = 32 << 20;
+const MAX_CHARS = 8 << 20;
 
 /**
  * What changed, in order, each with a number: whoever knows the last number it got can go on from there, and is told when that is no longer possible.

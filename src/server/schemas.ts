@@ -276,7 +276,7 @@ export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agen
 export const Failed = v.pipe(
   v.object({
     error: v.object({
-      code: v.pipe(v.string(), v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large or internal")),
+      code: v.pipe(v.string(), v.description("not_found, usage, failed, forbidden, unauthorized, expired, too_large, unavailable or internal")),
       message: v.string(),
       next: text,
     }),

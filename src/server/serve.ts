@@ -21,7 +21,7 @@ import { productVersion } from "../app/version.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { serverApp } from "./app.ts";
 import { Board } from "./board.ts";
-import type { ServerState } from "./context.ts";
+import { type ServerState, troublesToTell } from "./context.ts";
 import { Hub } from "./hub.ts";
 import { addressFrom, claim, type Instance, release, runningInstance } from "./instance.ts";
 import { Journal } from "./journal.ts";
@@ -104,7 +104,11 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const access = new Access(isLocal ? keptToken(env, "token") : newToken(), options.clients);
   const codes = new OneTimeCodes();
   const instance = randomBytes(8).toString("hex");
-  const state: ServerState = { reading: null, watching: false, clients: 0, troubles: new Troubles(), tell: () => {}, stop: new AbortController() };
+  const journal = new Journal();
+  const troubles = new Troubles((all) =>
+    journal.append([{ type: "troubles", subject: "troubles", isThread: false, chain: [], data: JSON.stringify({ troubles: troublesToTell(all) }) }]),
+  );
+  const state: ServerState = { reading: null, watching: false, clients: 0, troubles, tell: () => {}, stop: new AbortController() };
   const library = await openLibrary({
     env,
     settings,
@@ -117,7 +121,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     },
   });
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
-  const hub = new Hub(library, new Journal(), new Board(cards));
+  const hub = new Hub(library, journal, new Board(cards));
   const relays = new Relays(env, settings.values["relay.servers"]);
   let port = 0;
   const url = () => `http://${named(host)}:${port}/`;

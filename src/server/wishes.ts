@@ -13,7 +13,7 @@ export interface Wishes {
 export const isEverything = ({ threads, trees, events, logs, cards }: Wishes) => !threads && !cards && trees.length + events.length + logs.length === 0;
 
 export function concerns(wishes: Wishes, { type, isThread, chain: [own, ...above] }: Entry): boolean {
-  if (isEverything(wishes)) return true;
+  if (isEverything(wishes) || type === "troubles") return true;
   if (type === "card" || type === "card-removed") return wishes.cards;
   const isIn = (keys: readonly AgentKey[]) => keys.some((key) => key === own || above.includes(key));
   const asEvent = () => isIn(wishes.logs) || wishes.events.some((key) => key === own);

@@ -155,6 +155,7 @@ export class MemoryStore implements Store {
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
       observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asItStands(o, f.state))),
+      folds: [],
       versions: this.versions(threads),
     };
   }

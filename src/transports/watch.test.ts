@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -191,5 +191,62 @@ describe("a folder that is there", () => {
     write("records/p2/agents/b.jsonl");
     await sees("link/p2/agents/b.jsonl");
     expect([...seen].filter((path) => path.includes("foreign"))).toEqual([]);
+  });
+});
+
+describe("past the limit of the system", () => {
+  /** Watches this many folders, then refuses as Linux does. */
+  function limited(count: number) {
+    const limit = { room: count };
+    const refuse = (...args: Parameters<typeof watch>) => {
+      if (limit.room === 0) throw Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), { code: "ENOSPC" });
+      limit.room -= 1;
+      return watch(...args);
+    };
+    return { limit, watch: refuse as typeof watch };
+  }
+
+  it.each([false, true])("what is not watched is polled, and watched again once there is room (recursive: %s)", async (isRecursive) => {
+    const base = mkdtempSync(join(tmpdir(), "retinue-watch-"));
+    mkdirSync(join(base, "a/deep"), { recursive: true });
+    writeFileSync(join(base, "a/deep/old.jsonl"), "1");
+    const seen = new Set<string>();
+    const errors: string[] = [];
+    const polled: number[] = [];
+    const { limit, watch: own } = limited(0);
+    const watching = await watchFolders([join(base, "a"), join(base, "later/on")], [base], {
+      onPaths: (paths) => {
+        for (const path of paths) seen.add(path.slice(base.length + 1));
+      },
+      onError: ({ message }) => errors.push(message),
+      onPolled: (folders) => polled.push(folders),
+      isRecursive,
+      watch: own,
+    });
+    onTestFinished(async () => {
+      await watching.stop();
+      rmSync(base, { recursive: true });
+    });
+    const sees = (path: string) => expect.poll(() => seen.has(path), { timeout: 60_000 }).toBe(true);
+    expect(watching.polled).toBe(isRecursive ? 3 : 4);
+    expect(errors.length).toBe(1);
+    expect(errors[0]).toContain("fs.inotify.max_user_watches");
+    expect(seen.size).toBe(0);
+    writeFileSync(join(base, "a/deep/old.jsonl"), "12");
+    await sees("a/deep/old.jsonl");
+    mkdirSync(join(base, "a/new/deeper"), { recursive: true });
+    writeFileSync(join(base, "a/new/deeper/x.jsonl"), "1");
+    await sees("a/new/deeper/x.jsonl");
+    mkdirSync(join(base, "later/on"), { recursive: true });
+    writeFileSync(join(base, "later/on/y.jsonl"), "1");
+    await sees("later/on/y.jsonl");
+    limit.room = 100;
+    await expect.poll(() => watching.polled, { timeout: 60_000 }).toBe(0);
+    expect(polled.at(-1)).toBe(0);
+    seen.clear();
+    writeFileSync(join(base, "a/new/deeper/x.jsonl"), "12");
+    await sees("a/new/deeper/x.jsonl");
+    rmSync(join(base, "a/deep/old.jsonl"));
+    await sees("a/deep/old.jsonl");
   });
 });

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentKey, agentKey, recordKey, threadKey } from "../../src/core/ids.ts";
 import type { SpentRow } from "../../src/core/stats.ts";
-import { type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
+import { allFacts, type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
 import { NO_USAGE } from "../../src/core/usage.ts";
 import { exchangeContract } from "./store-exchanges.ts";
 import { A, B, batch, C, ids, root, said, seen, state, UNDER } from "./store-toys.ts";
@@ -28,7 +28,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.fileCount()).toBe(0);
       expect(store.stale()).toEqual([]);
       expect(store.related([A])).toEqual([A]);
-      expect(store.facts([A], UNDER)).toEqual({ observations: [], versions: new Map([[A, 0]]), scattered: false });
+      expect(store.facts([A], UNDER)).toEqual({ observations: [], folds: [], versions: new Map([[A, 0]]), scattered: false });
       expect(store.roots({ under: UNDER, limit: 9 })).toEqual([]);
       expect(store.named("aaaaaa", UNDER)).toEqual([]);
       expect(store.problems(3)).toEqual([]);
@@ -39,7 +39,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const fact = said(A, "/root/a:1", "r1");
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
       expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
-      expect(store.facts([A], UNDER).observations).toEqual([fact]);
+      expect(allFacts(store.facts([A], UNDER))).toEqual([fact]);
       expect(store.versions([A, B])).toEqual(store.facts([A, B], UNDER).versions);
       expect(store.stale()).toEqual([A]);
     });
@@ -87,7 +87,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const once = batch(state("/root/a"), [said(A, "/root/a:1", "r1")]);
       expect(store.commit([once])).toEqual([true]);
       expect(store.commit([once])).toEqual([false]);
-      expect(store.facts([A], UNDER).observations.length).toBe(1);
+      expect(allFacts(store.facts([A], UNDER)).length).toBe(1);
     });
 
     it("takes a batch only if it goes on from what is stored, cursor and facts together", () => {
@@ -98,7 +98,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         store.commit([batch(second, [said(A, "/root/a:2", "r2")], first), batch({ ...first, offset: 30, size: 30 }, [said(A, "/root/a:3", "r3")], first)]),
       ).toEqual([true, false]);
       expect(store.file("/root/a")?.offset).toBe(20);
-      expect(ids(store.facts([A], UNDER).observations)).toEqual(["/root/a:1#0", "/root/a:2#0"]);
+      expect(ids(allFacts(store.facts([A], UNDER)))).toEqual(["/root/a:1#0", "/root/a:2#0"]);
     });
 
     it("takes back what an older generation of a file said", () => {
@@ -108,8 +108,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.stale()).toEqual([]);
       store.commit([batch({ ...first, generation: 1 }, [said(B, "/root/a:1", "r9")], first)]);
       expect([...store.stale()].sort()).toEqual([A, B]);
-      expect(store.facts([A], UNDER).observations).toEqual([]);
-      expect(ids(store.facts([B], UNDER).observations)).toEqual(["/root/a:1#0"]);
+      expect(allFacts(store.facts([A], UNDER))).toEqual([]);
+      expect(ids(allFacts(store.facts([B], UNDER)))).toEqual(["/root/a:1#0"]);
       expect(store.problems(3)).toEqual([]);
     });
 
@@ -119,14 +119,14 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       store.commit([batch(first, [file])]);
       store.commit([batch({ ...first, gone: true, size: 0 }, [], first)]);
       expect(store.file("/root/a")?.gone).toBe(true);
-      expect(store.facts([A], UNDER).observations[0]).toMatchObject({ warning: expect.stringContaining("deleted") });
+      expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ warning: expect.stringContaining("deleted") });
     });
 
     it("knows a file as large as it is now", () => {
       const first = state("/root/a");
       store.commit([batch(first, [seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
       store.commit([batch({ ...first, size: 99, offset: 99 }, [], first)]);
-      expect(store.facts([A], UNDER).observations[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
+      expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
     });
 
     it("takes back what a row of a database said when the row comes again, and nothing else, however often", () => {
@@ -147,7 +147,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         store.commit([{ ...batch(after, [row("two", `again-${n}`)], before), texts: [text("two", `green${n}`)], replaces: ["two"] }]);
         before = after;
       }
-      const { observations } = store.facts([A], UNDER);
+      const observations = allFacts(store.facts([A], UNDER));
       expect(observations.flatMap((o) => o.keys).sort()).toEqual(["toy:again-59", "toy:r1"]);
       expect(["blue", "red", "green58", "green59"].map((word) => store.search([word], UNDER, 9).map((hit) => hit.place))).toEqual([
         [{ row: "one" }],
@@ -160,7 +160,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.file(path)?.within).toBe("/root/db");
       store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [] });
       store.commit([{ ...batch({ ...before, offset: 99 }, [], before), replaces: ["one"] }]);
-      expect([store.stale(), ids(store.facts([A], UNDER).observations)]).toEqual([[A], [`${path}:two#0`]]);
+      expect([store.stale(), ids(allFacts(store.facts([A], UNDER)))]).toEqual([[A], [`${path}:two#0`]]);
     });
 
     it("packs a file that grew line by line, and loses nothing of it", () => {
@@ -170,7 +170,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         store.commit([batch(after, [said(A, `/root/a:${n}`, `r${n}`)], before)]);
         before = after;
       }
-      expect(store.facts([A], UNDER).observations.length).toBe(80);
+      expect(allFacts(store.facts([A], UNDER)).length).toBe(80);
     });
 
     it("joins threads that share a record, a name, or speak of each other, through others too", () => {
@@ -299,7 +299,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.named("bbbb", UNDER)).toEqual([]);
       expect(store.named("bbbb", ["/else"]).map((r) => r.key)).toEqual([B]);
       const facts = store.facts([A], UNDER);
-      expect({ ids: ids(facts.observations), scattered: facts.scattered }).toEqual({ ids: ["/root/a:1#0"], scattered: true });
+      expect({ ids: ids(allFacts(facts)), scattered: facts.scattered }).toEqual({ ids: ["/root/a:1#0"], scattered: true });
     });
 
     it("finds agents by the beginning of either id, whatever its case", () => {

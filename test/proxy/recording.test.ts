@@ -267,7 +267,7 @@ it("past its budget a session hears so in the API's words, and who spent it; oth
   });
   const { error } = JSON.parse(answers.at(-1) ?? "{}") as { error: { type: string; message: string } };
   expect(error.type).toBe("permission_error");
-  expect(error.message).toMatch(/20 tokens, is used up\. Spent: \d+ tokens .* by agent a1234567 \d+ tokens/);
+  expect(error.message).toMatch(/20 tokens, is used up\. Spent: [\d,]+ tokens .* by agent a1234567 [\d,]+ tokens/);
   expect(await ask(proxied, body("Mine"), { ...NAMED, "x-claude-code-session-id": "22222222-2222-4333-8444-555555555555" }).done).toContain("message_start");
   await proxied.stop();
   expect((await requestsIn(proxied)).filter(({ error: told }) => told === "a budget is used up")).toHaveLength(1);

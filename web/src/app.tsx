@@ -3,10 +3,11 @@ import Threads from "./pages/threads.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { connection } from "./state/server.ts";
+import { connection, troubles } from "./state/server.ts";
 import { setTheme, THEMES, theme } from "./state/theme.ts";
 import { hideToast, toast } from "./state/toast.ts";
 import { TipLayer } from "./view/tip.tsx";
+import { Troubles } from "./view/troubles.tsx";
 
 const Tree = lazy(() => import("./pages/tree.tsx"));
 const Agent = lazy(() => import("./pages/agent.tsx"));
@@ -94,6 +95,9 @@ export function App() {
           ?
         </button>
       </header>
+      <Show when={troubles().length > 0}>
+        <Troubles />
+      </Show>
       <main>
         <Suspense>
           <Switch>

@@ -64,6 +64,6 @@ export interface Look {
 
 /** The product's own last record of the agent ends its work, beyond doubt. */
 function saysSoItself({ own, steps }: LinkedAgent): boolean {
-  const last = steps.findLast((record) => record.stands !== null);
+  const last = steps().findLast((record) => record.stands !== null);
   return own !== null && own.stands !== "open" && own.certain && last?.live !== true && last?.witness !== true;
 }

@@ -75,7 +75,7 @@ function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<Recor
 }
 
 /** What the rows of a response are keyed by, where they do not name it themselves. */
-const callNames = ({ calls }: LinkedAgent) => new Map(calls.flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
+const callNames = ({ calls }: LinkedAgent) => new Map([...calls].flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
 function stepOf(
   { event, from, draft, isRecorded }: PlacedEvent,
@@ -107,6 +107,6 @@ function callsOf(agent: LinkedAgent, times: WorkTimes, price: Price): StoryCall[
     isInternal,
     wasCut: made.end === "cut",
   });
-  const internal = [...agent.ownBehalf.flatMap(({ calls }) => calls), ...agent.revealed];
-  return [...agent.calls.map((made) => call(made, false)), ...internal.map((made) => call(made, true))];
+  const internal = [...agent.ownBehalf.flatMap(({ calls }) => [...calls]), ...agent.revealed];
+  return [...[...agent.calls].map((made) => call(made, false)), ...internal.map((made) => call(made, true))];
 }

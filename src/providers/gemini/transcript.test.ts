@@ -53,7 +53,7 @@ function shown(...files: readonly (readonly [string, readonly object[]])[]) {
 describe("a message", () => {
   it("that is written again when its calls have ended is one answer; caches, tools and thoughts are counted apart", () => {
     const [thread] = shown([FILE, [head, user("u", 1, "go"), answer("a", 2), answer("a", 2, { toolCalls: [] }), answer("b", 3, { content: "done" })]]);
-    expect(thread?.calls.map(({ tokens }) => tokens)).toEqual([
+    expect([...(thread?.calls ?? [])].map(({ tokens }) => tokens)).toEqual([
       expect.objectContaining({ inputTokens: 67, outputTokens: 10, reasoningTokens: 5, cacheReadTokens: 40 }),
       expect.objectContaining({ inputTokens: 67 }),
     ]);

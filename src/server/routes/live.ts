@@ -17,6 +17,7 @@ const STREAM = describeRoute({
   description:
     "Server-sent events. `agent`: a record (Agent) as it stands now. `event`: something that happened (Event). `removed`: `{uri}` is no longer there, or no longer below what was asked for. " +
     "`card`: a card (Card) as it stands now. `card-removed`: `{id}` was removed. " +
+    "`troubles`: what cannot be done at the moment, as in `/api/health`; told to everybody. " +
     "`ready`: the stream begins. `reset`: what came before no longer holds, or what was missed is not known any more; ask for everything anew. " +
     "Every one has an id; Last-Event-ID goes on behind it, without a gap and without repeats. Answers of the other routes say in the header Retinue-Live where to begin (`after`). " +
     "With no filter everything is told.",

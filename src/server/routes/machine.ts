@@ -10,7 +10,7 @@ import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
-import type { ServerContext } from "../context.ts";
+import { type ServerContext, troublesToTell } from "../context.ts";
 import { answers, checked } from "../describe.ts";
 import { Address, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
@@ -50,7 +50,7 @@ export function machineRoutes(context: ServerContext): Hono {
     .get("/health", answers("That it runs, and how far it is", Health), (c) => {
       const { version, instance, startedAt, isDemo } = context;
       const { reading, watching, clients } = state;
-      const troubles = state.troubles.list.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));
+      const troubles = troublesToTell(state.troubles.list);
       const live = hub.journal.idOf(hub.journal.position);
       return c.json({
         status: "ok",

@@ -1,6 +1,10 @@
+import { FACT_BYTES, FileFacts } from "../../core/file-facts.ts";
 import { placeName } from "../../core/findings.ts";
 import { placeOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";
+import type { Facts } from "../../core/store.ts";
+import { holdYoungHeap } from "../young-heap.ts";
+import { Bounded } from "./bounded.ts";
 import { pack, unpack } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
@@ -8,22 +12,34 @@ import type { Statements } from "./statements.ts";
 const MANY_CHUNKS = 24;
 const SMALL_CHUNK = 32 << 10;
 /** What was just read is linked next, and then mostly left alone. */
-const FEW_FACTS = 16_000;
+const FEW_BYTES = 16 << 20;
+/** What a file says: some facts as they are, the others folded. */
+export type SaidInFile = Pick<Facts, "observations" | "folds">;
+
 /** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
 export class Chunks {
   readonly #sql: Statements;
-  readonly #unpacked = new Map<number, readonly Observation[]>();
-  #unpackedFacts = 0;
-  /** So many facts stay unpacked. */
-  keep = FEW_FACTS;
+  readonly #unpacked = new Bounded<number, readonly Observation[]>((facts) => FACT_BYTES * facts.length, FEW_BYTES);
+  readonly #folded = new Bounded<number, Folded>(({ facts }) => facts.bytes, FEW_BYTES);
 
   constructor(sql: Statements) {
     this.#sql = sql;
   }
 
+  /** So many bytes stay at hand: most for what is folded, which is asked for again and again. */
+  set keep(bytes: number) {
+    this.#unpacked.limit = bytes / 4;
+    this.#folded.limit = (3 * bytes) / 4;
+  }
+
+  /** Bytes that are at hand. */
+  get kept(): number {
+    return this.#unpacked.size + this.#folded.size;
+  }
+
   forget(): void {
     this.#unpacked.clear();
-    this.#unpackedFacts = 0;
+    this.#folded.clear();
   }
 
   add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
@@ -31,29 +47,67 @@ export class Chunks {
     const rows = this.#sql("SELECT id, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
     const large = rows.findIndex((row) => Number(row.size) >= SMALL_CHUNK);
     const small = large < 0 ? rows : rows.slice(0, large);
+    const before = idsOf(rows);
     if (small.length < MANY_CHUNKS) {
-      this.#insert(file, path, observations, rows.length === 0 ? [] : replaces);
+      const id = this.#insert(file, path, observations, rows.length === 0 ? [] : replaces);
+      this.#grow(file, before, [...before, id], observations, replaces);
       return;
     }
     const gone = new Gone(path, replaces);
     const kept = this.#standing(small, path, gone);
     for (const { id } of small) {
       this.#sql("DELETE FROM chunk WHERE id = ?").run(Number(id));
-      this.#drop(Number(id));
+      this.#unpacked.delete(Number(id));
     }
-    this.#insert(file, path, [...kept, ...observations], large < 0 ? [] : gone.rows);
+    const id = this.#insert(file, path, [...kept, ...observations], large < 0 ? [] : gone.rows);
+    this.#grow(file, before, [...before.slice(0, -small.length), id], observations, replaces);
   }
 
-  #insert(file: number, path: string, facts: readonly Observation[], replaces: readonly string[]) {
+  #insert(file: number, path: string, facts: readonly Observation[], replaces: readonly string[]): number {
     const rows = replaces.length === 0 ? null : JSON.stringify(replaces);
-    const { lastInsertRowid } = this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows);
+    const id = Number(this.#sql("INSERT INTO chunk (file, facts, replaces) VALUES (?, ?, ?)").run(file, pack(facts, path), rows).lastInsertRowid);
     // What was just told is what will be linked next.
-    this.#remember(Number(lastInsertRowid), facts);
+    this.#unpacked.set(id, facts);
+    return id;
+  }
+
+  /** Where the file is at hand, what is new is folded in, and nothing else has to be looked at again. */
+  #grow(file: number, before: readonly number[], chunks: readonly number[], observations: readonly Observation[], replaces: readonly string[]) {
+    const known = this.#folded.get(file);
+    if (known === undefined) return;
+    this.#folded.delete(file);
+    if (replaces.length > 0 || !isSame(known.chunks, before)) return;
+    known.facts.add(observations);
+    this.#folded.set(file, { ...known, chunks });
   }
 
   /** What a file says, without what was replaced. */
-  of(file: number, path: string): Observation[] {
-    return this.#standing(this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file), path, new Gone(path, []));
+  of(file: number, path: string): SaidInFile {
+    const rows = this.#sql("SELECT id, replaces FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+    // What was folded in cannot be taken back.
+    if (rows.some((row) => row.replaces !== null)) return { observations: this.#standing(rows, path, new Gone(path, [])), folds: [] };
+    const chunks = idsOf(rows);
+    const known = this.#folded.get(file);
+    const goesOn = known !== undefined && isSame(known.chunks, chunks.slice(0, known.chunks.length));
+    const { facts, chunks: read } = goesOn ? known : { facts: new FileFacts(path, () => this.#all(file, path)), chunks: [] };
+    const fresh = chunks.slice(read.length);
+    for (const id of fresh) {
+      facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
+      if (fresh.length > MANY_CHUNKS) holdYoungHeap();
+    }
+    this.#folded.set(file, { facts, chunks });
+    return facts;
+  }
+
+  /** Every fact of a file of which nothing was replaced. One statement: another process may pack the file anew at any moment. */
+  #all(file: number, path: string): Observation[] {
+    const all: Observation[] = [];
+    for (const { id, facts: packed } of this.#sql("SELECT id, facts FROM chunk WHERE file = ? ORDER BY id DESC").iterate(file)) {
+      const facts = this.#unpacked.get(Number(id)) ?? unpack(packed as Uint8Array, path);
+      this.#unpacked.set(Number(id), facts);
+      for (const fact of facts) all.push(fact);
+    }
+    return all;
   }
 
   /** Newest chunk first. */
@@ -70,25 +124,25 @@ export class Chunks {
   #chunk(id: number, path: string): readonly Observation[] {
     const known = this.#unpacked.get(id);
     if (known !== undefined) return known;
-    const facts = unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array | undefined, path);
-    this.#remember(id, facts);
+    const facts = this.#read(id, path);
+    this.#unpacked.set(id, facts);
     return facts;
   }
 
-  #remember(id: number, facts: readonly Observation[]) {
-    this.#unpacked.set(id, facts);
-    this.#unpackedFacts += facts.length;
-    for (const oldest of this.#unpacked.keys()) {
-      if (this.#unpackedFacts <= this.keep || oldest === id) break;
-      this.#drop(oldest);
-    }
-  }
-
-  #drop(id: number) {
-    this.#unpackedFacts -= this.#unpacked.get(id)?.length ?? 0;
-    this.#unpacked.delete(id);
+  #read(id: number, path: string): readonly Observation[] {
+    return unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array | undefined, path);
   }
 }
+
+/** A file's facts, and the chunks they were read from, oldest first. */
+interface Folded {
+  readonly facts: FileFacts;
+  readonly chunks: readonly number[];
+}
+
+/** Oldest first. */
+const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((row) => Number(row.id)).reverse();
+const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);
 
 /** Rows of one file that came again, so that what older chunks say about them no longer holds. */
 class Gone {

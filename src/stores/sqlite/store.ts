@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { AgentRecord } from "../../core/agent.ts";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
+import type { Fold } from "../../core/fold.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Problem, ProblemCode } from "../../core/problem.ts";
@@ -218,8 +219,8 @@ class SqliteStore implements Store {
     return before === null ? [] : [...versions].filter(([key, version]) => before.get(key) !== version).map(([key]) => key);
   }
 
-  keepFacts(count: number): void {
-    this.#chunks.keep = count;
+  keepFacts(bytes: number): void {
+    this.#chunks.keep = bytes;
   }
 
   invalidate(): void {
@@ -244,9 +245,8 @@ class SqliteStore implements Store {
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts {
     const roots = new Set<string>();
     const versions = new Map<AgentKey, number>();
-    const observations: Observation[] = [];
-    const read = new Set<number>();
-    const wanted = new Set(threads);
+    const [observations, folds]: [Observation[], Fold[]] = [[], []];
+    const [read, wanted] = [new Set<number>(), new Set(threads)];
     // One moment for versions and facts: a reader must not mix two.
     this.#db.exec("BEGIN");
     try {
@@ -260,14 +260,16 @@ class SqliteStore implements Store {
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
           read.add(Number(id));
-          for (const o of this.#chunks.of(Number(id), path as string))
+          const said = this.#chunks.of(Number(id), path as string);
+          folds.push(...said.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
+          for (const o of said.observations)
             if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
       }
     } finally {
       if (this.#db.isTransaction) this.#db.exec("COMMIT");
     }
-    return { observations, versions, scattered: roots.size > 1 };
+    return { observations, folds, versions, scattered: roots.size > 1 };
   }
 
   /** Of a thread that something names; one that only a person's link names gets a row of its own. */

@@ -48,6 +48,7 @@ function followed(parts: readonly Part[]) {
       removed: (uri) => told.push(`removed ${uri}`),
       card: ({ id }) => told.push(`card ${id}`),
       cardRemoved: (id) => told.push(`card removed ${id}`),
+      troubles: (troubles) => told.push(`troubles ${troubles.map(({ code }) => code)}`),
       reset: () => told.push("reset"),
       connection: () => {},
     },

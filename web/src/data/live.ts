@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { Card } from "./board.ts";
-import type { AgentEvent, AgentRecord } from "./types.ts";
+import type { AgentEvent, AgentRecord, Trouble } from "./types.ts";
 
 export type Connection = "connecting" | "open" | "waiting";
 
@@ -10,6 +10,8 @@ export interface LiveHandlers {
   removed(uri: string): void;
   card(card: Card): void;
   cardRemoved(id: string): void;
+  /** What the server cannot do at the moment: all of it. */
+  troubles(troubles: readonly Trouble[]): void;
   /** What was missed cannot be told any more: everything has to be asked for again. */
   reset(): void;
   connection(state: Connection): void;
@@ -110,6 +112,7 @@ export class LiveStream {
     else if (name === "removed") handlers.removed((JSON.parse(data) as { uri: string }).uri);
     else if (name === "card") handlers.card(JSON.parse(data) as Card);
     else if (name === "card-removed") handlers.cardRemoved((JSON.parse(data) as { id: string }).id);
+    else if (name === "troubles") handlers.troubles((JSON.parse(data) as { troubles: readonly Trouble[] }).troubles);
     else if (name === "reset") {
       this.#lastId = null;
       handlers.reset();

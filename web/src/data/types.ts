@@ -35,6 +35,14 @@ export interface Health {
   readonly reading: { readonly done: number; readonly all: number } | null;
   readonly watching: boolean;
   readonly demo: boolean;
+  /** What the server cannot do at the moment. */
+  readonly troubles: readonly Trouble[];
+}
+
+export interface Trouble {
+  readonly code: string;
+  readonly message: string;
+  readonly since: string;
 }
 
 /** `GET /api/agents/{uri}/why` */

@@ -2,7 +2,7 @@ import { createEffect, createSignal, onCleanup } from "solid-js";
 import { Api } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { type Connection, earliest, type LiveHandlers, LiveStream } from "../data/live.ts";
-import type { AgentEvent, AgentRecord, Doctor, Health } from "../data/types.ts";
+import type { AgentEvent, AgentRecord, Doctor, Health, Trouble } from "../data/types.ts";
 
 export const api = new Api((url, init) => fetch(url, init));
 
@@ -33,7 +33,10 @@ const HIDDEN_MS = 30_000;
 const listeners = new Map<LiveListener, { readonly interest: Interest; since: string | null | undefined }>();
 const [connection, setConnection] = createSignal<Connection>("connecting");
 
-export { connection };
+/** What the server cannot do at the moment. */
+const [troubles, setTroubles] = createSignal<readonly Trouble[]>([]);
+
+export { connection, troubles };
 
 let agents = new Map<string, AgentRecord>();
 let events: AgentEvent[] = [];
@@ -64,6 +67,7 @@ const handlers: LiveHandlers = {
     cards.set(id, null);
     flushSoon();
   },
+  troubles: setTroubles,
   reset() {
     for (const listener of listeners.keys()) listener.reset();
   },
@@ -129,6 +133,7 @@ async function watchReading(): Promise<void> {
   const before = reading();
   const health = await api.health().catch(() => null);
   setReading(health?.reading ?? null);
+  setTroubles(health?.troubles ?? []);
   if (reading() !== null) setTimeout(() => void watchReading(), READING_MS);
   else if (before !== null) handlers.reset();
 }

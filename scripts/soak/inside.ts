@@ -1,0 +1,7 @@
+/** Loaded into the process that is watched: tells what only the process itself knows. */
+process.on("message", () => {
+  const { heapUsed, external } = process.memoryUsage();
+  process.send?.({ heapUsed, external, handles: process.getActiveResourcesInfo().filter((name) => name !== "PipeWrap" && name !== "Timeout").length });
+});
+// It must not keep the process from ending.
+process.channel?.unref();

@@ -1,0 +1,73 @@
+/**
+ * `npm run test:soak`: a busy machine in ten minutes, and the longest transcript there is. Says whether memory and handles stay flat, whether nothing is used
+ * when nothing happens, and whether everything that was written was found.
+ *
+ *   npm run test:soak -- --minutes 10 --threads 20 --agents 300 --rate 800 --lines 1000000 --write
+ *
+ * For Linux: it looks into /proc. Everything is made below the temporary folder and removed again.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { bytes, thousands } from "../bench/format.ts";
+import { lookAtLong, soak } from "./soak.ts";
+import { checksOf, checksTable, isGood, looksTable, samplesTable } from "./verdict.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const PAGE = join(ROOT, "docs/reliability.md");
+const TITLE = "## Soak";
+
+const { values: given } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    threads: { type: "string", default: "20" },
+    agents: { type: "string", default: "300" },
+    rate: { type: "string", default: "800" },
+    lines: { type: "string", default: "1000000" },
+    write: { type: "boolean", default: false },
+  },
+});
+const [minutes, threads, agents, rate, lines] = [given.minutes, given.threads, given.agents, given.rate, given.lines].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+
+const scratch = mkdtempSync(join(tmpdir(), "retinue-soak-"));
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+const talk = (words: string) => process.stderr.write(`${words}\n`);
+talk("building retinue");
+execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inherit" });
+
+talk(`${threads} threads, ${agents} agents, ${rate} records a second, for ${minutes} minutes`);
+const soaked =
+  minutes === 0 ? null : await soak(join(scratch, "busy"), { seconds: 60 * minutes, threads, agents, rate, sampleSeconds: 2, idleSeconds: 10, talk });
+talk(`a transcript of ${thousands(lines)} lines`);
+const looks = lines === 0 ? [] : await lookAtLong(join(scratch, "long"), lines);
+const checks = soaked === null ? [] : checksOf(soaked);
+
+const machine = `${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}), ${bytes(totalmem())} of memory, ${process.platform} ${process.arch}, Node ${process.version}`;
+const parts = [TITLE, `\`npm run test:soak\`, on ${new Date().toISOString().slice(0, 10)}: ${machine}.`];
+if (soaked !== null)
+  parts.push(
+    `\`retinue serve\` while ${threads} threads with ${agents} agents write ${thousands(Math.round(soaked.written.records / minutes / 60))} records a second for ${minutes} minutes (${thousands(soaked.written.records)} records). A client follows the live stream as the dashboard does on the page of a thread, and got ${thousands(soaked.messages)} messages; ${thousands(soaked.requests)} requests went through \`retinue proxy\`. All was told ${soaked.caughtUpSeconds.toFixed(1)} s after the last record.`,
+    samplesTable(soaked.samples),
+    checksTable(checks),
+  );
+if (looks.length > 0) parts.push(`One transcript of ${thousands(lines)} lines, which nobody has looked at before:`, looksTable(looks));
+const section = parts.join("\n\n");
+console.log(section);
+if (given.write) writeFileSync(PAGE, withSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "# Reliability\n", section));
+process.exitCode = checks.every(({ holds }) => holds) && looks.every(isGood) ? 0 : 1;
+
+/** The page with this section in place of the one before. */
+function withSection(page: string, text: string): string {
+  const sections = page.split(/^(?=## )/m);
+  const at = sections.findIndex((one) => one.startsWith(`${TITLE}\n`));
+  const put = `${text}\n${at >= 0 && at < sections.length - 1 ? "\n" : ""}`;
+  return at < 0 ? `${page.trimEnd()}\n\n${put}` : sections.with(at, put).join("");
+}

@@ -1,0 +1,52 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+
+/** How a process stands at one moment. */
+export interface Sample {
+  /** Seconds since the beginning. */
+  readonly at: number;
+  readonly rss: number;
+  readonly heap: number;
+  /** Open file descriptors, inotify watches, and what the event loop holds. */
+  readonly files: number;
+  readonly watches: number;
+  readonly handles: number;
+  /** Seconds of CPU so far, user and system. */
+  readonly cpu: number;
+  readonly records: number;
+}
+
+/** What the kernel counts in: a hundred a second on every Linux there is. */
+const TICKS = 100;
+
+export function cpuOf(pid: number): number {
+  // The name of the command may hold blanks and brackets.
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+const rssOf = (pid: number) => 1_024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+export const peakOf = (pid: number) => 1_024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+
+function watchesOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fdinfo`).reduce((sum, name) => {
+    try {
+      return sum + (readFileSync(`/proc/${pid}/fdinfo/${name}`, "utf8").match(/^inotify /gm)?.length ?? 0);
+    } catch {
+      // Closed in the meantime.
+      return sum;
+    }
+  }, 0);
+}
+
+/** The child has to have `inside.ts` loaded. */
+export async function sample(child: ChildProcess, at: number, records: number): Promise<Sample> {
+  const pid = child.pid ?? 0;
+  child.send("how");
+  const [told] = (await once(child, "message")) as [{ heapUsed: number; external: number; handles: number }];
+  const files = readdirSync(`/proc/${pid}/fd`).length;
+  return { at, rss: rssOf(pid), heap: told.heapUsed, files, watches: watchesOf(pid), handles: told.handles, cpu: cpuOf(pid), records };
+}

@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { Load, type LoadOptions, type Written, writeLong } from "./load.ts";
+import { cpuOf, peakOf, type Sample, sample } from "./sample.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const PROGRAM = join(ROOT, "bin/retinue.js");
+const INSIDE = join(import.meta.dirname, "inside.ts");
+const UPSTREAM = join(ROOT, "scripts/bench/proxy/parts.ts");
+const TICK_MS = 100;
+
+export interface SoakOptions extends LoadOptions {
+  readonly seconds: number;
+  /** Records a second, of all threads together. */
+  readonly rate: number;
+  readonly sampleSeconds: number;
+  /** How long nothing happens at the end. */
+  readonly idleSeconds: number;
+  readonly talk?: (words: string) => void;
+}
+
+export interface Soaked {
+  readonly samples: readonly Sample[];
+  readonly written: Written;
+  /** The same, as the server tells it in the end. */
+  readonly found: Omit<Written, "records">;
+  readonly messages: number;
+  readonly requests: number;
+  /** From the last record until the server had told all of it. */
+  readonly caughtUpSeconds: number;
+  /** Share of a core that is used while nothing happens. */
+  readonly idleShare: number;
+  readonly peak: number;
+}
+
+/** A busy machine: threads and agents that grow, a server with a client that follows along, and requests through the proxy. */
+export async function soak(folder: string, options: SoakOptions): Promise<Soaked> {
+  const { seconds, rate, sampleSeconds, idleSeconds, talk = () => {} } = options;
+  const machine = new Machine(folder);
+  try {
+    const load = new Load(machine.home, options);
+    load.flush();
+    const { url, child } = await machine.start(["--import", INSIDE, PROGRAM, "serve", "--port", "0", "--no-open"]);
+    await until(async () => (await json<{ watching: boolean }>(new URL("/api/health", url))).watching);
+    const upstream = await machine.start([UPSTREAM, "upstream"]);
+    const proxy = await machine.start([PROGRAM, "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"]);
+    const uri = `claude://${load.first}`;
+    // What the dashboard follows on the page of a thread, and beside it.
+    await until(async () => (await fetch(new URL(`/api/agents/${encodeURIComponent(uri)}`, url))).ok);
+    const client = new Client(new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url));
+    const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
+
+    const samples: Sample[] = [];
+    let requests = 0;
+    const began = performance.now();
+    const elapsed = () => (performance.now() - began) / 1_000;
+    for (let at = elapsed(); at < seconds; at = elapsed()) {
+      load.write(Math.max(0, Math.round(rate * at) - load.written.records), at / seconds);
+      if (at >= samples.length * sampleSeconds) {
+        samples.push(await sample(child, at, load.written.records));
+        requests += 1;
+        await Promise.all([ask(proxy.url, requests), json(spans)]);
+        const last = samples.at(-1);
+        talk(`${at.toFixed(0)} s: ${((last?.rss ?? 0) / 1e6).toFixed(0)} MB, heap ${((last?.heap ?? 0) / 1e6).toFixed(0)} MB, ${last?.records} records`);
+      }
+      await wait(TICK_MS);
+    }
+    load.end();
+    const ended = elapsed();
+    const wanted = load.written;
+    const found = () => sumsOf(url, new Set(load.ids));
+    // A busy machine takes its time; what is missing after that is lost.
+    await until(async () => isAll(await found(), wanted), 600_000).catch(() => {});
+    const caughtUpSeconds = elapsed() - ended;
+    samples.push(await sample(child, elapsed(), wanted.records));
+    await until(async () => (await cpuIn(child, 1)) < 0.01, 120_000).catch(() => {});
+    const idleShare = await cpuIn(child, idleSeconds);
+    samples.push(await sample(child, elapsed(), wanted.records));
+    const sums = await found();
+    client.stop();
+    return { samples, written: wanted, found: sums, messages: client.messages, requests, caughtUpSeconds, idleShare, peak: peakOf(child.pid ?? 0) };
+  } finally {
+    await machine.stop();
+  }
+}
+
+export interface LongLook {
+  readonly what: string;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly peak: number;
+  readonly isRight: boolean;
+}
+
+/** The first looks at a single transcript of so many lines: by commands, and by a server. */
+export async function lookAtLong(folder: string, lines: number): Promise<readonly LongLook[]> {
+  const machine = new Machine(folder);
+  const looks: LongLook[] = [];
+  try {
+    const written = writeLong(machine.home, lines);
+    const isRight = (calls: number | undefined) => calls === written.calls;
+    for (const args of [
+      ["ls", "--json"],
+      ["tree", "latest", "--json"],
+    ]) {
+      const { text, ...took } = await machine.run([PROGRAM, ...args]);
+      const told = JSON.parse(text) as Told | Told[];
+      looks.push({ what: `\`retinue ${args[0]}\``, ...took, isRight: isRight((Array.isArray(told) ? told[0] : told)?.usage.subtree.calls) });
+    }
+    rmSync(machine.data, { recursive: true });
+    const began = performance.now();
+    const { url, child } = await machine.start([PROGRAM, "serve", "--port", "0", "--no-open"]);
+    const list = async () => (await json<{ items: Told[] }>(new URL("/api/threads", url))).items?.[0];
+    await until(async () => isRight((await list())?.usage.subtree.calls), 1_200_000).catch(() => {});
+    const seconds = (performance.now() - began) / 1_000;
+    const tree = await json<Told>(new URL(`/api/agents/${encodeURIComponent((await list())?.uri ?? "")}`, url)).catch(() => null);
+    const pid = child.pid ?? 0;
+    looks.push({ what: "`retinue serve`, list and tree", seconds, cpuSeconds: cpuOf(pid), peak: peakOf(pid), isRight: isRight(tree?.usage.subtree.calls) });
+    return looks;
+  } finally {
+    await machine.stop();
+  }
+}
+
+interface Told {
+  readonly uri: string;
+  readonly sessionId: string;
+  readonly usage: { readonly subtree: { readonly calls: number; readonly outputTokens: number } };
+  readonly counts: { readonly descendants: number };
+}
+
+async function sumsOf(url: string, ids: ReadonlySet<string>): Promise<Soaked["found"]> {
+  const { items } = await json<{ items: readonly Told[] }>(new URL("/api/threads?limit=200", url));
+  const ours = items.filter(({ sessionId }) => ids.has(sessionId));
+  const sum = (of: (told: Told) => number) => ours.reduce((total, told) => total + of(told), 0);
+  return {
+    threads: ours.length,
+    agents: sum(({ counts }) => counts.descendants),
+    calls: sum(({ usage }) => usage.subtree.calls),
+    outputTokens: sum(({ usage }) => usage.subtree.outputTokens),
+  };
+}
+
+export const isAll = (found: Soaked["found"], { records: _, ...written }: Written) => JSON.stringify(found) === JSON.stringify(written);
+
+async function cpuIn(child: ChildProcess, seconds: number): Promise<number> {
+  const before = cpuOf(child.pid ?? 0);
+  await wait(seconds * 1_000);
+  return (cpuOf(child.pid ?? 0) - before) / seconds;
+}
+
+const json = async <T>(url: URL): Promise<T> => (await (await fetch(url)).json()) as T;
+
+async function until(what: () => Promise<boolean>, limitMs = 120_000): Promise<void> {
+  for (const end = Date.now() + limitMs; Date.now() < end; await wait(100)) if (await what().catch(() => false)) return;
+  throw new Error(`it did not come about: ${what.toString()}`);
+}
+
+/** Takes what a browser would, and counts it. */
+class Client {
+  readonly #abort = new AbortController();
+  messages = 0;
+
+  constructor(url: URL) {
+    this.#read(url).catch(() => {});
+  }
+
+  async #read(url: URL): Promise<void> {
+    const { body } = await fetch(url, { signal: this.#abort.signal });
+    for await (const piece of body ?? []) this.messages += Buffer.from(piece).toString("latin1").split("\nid: ").length - 1;
+  }
+
+  stop(): void {
+    this.#abort.abort();
+  }
+}
+
+function ask(url: string, number: number): Promise<void> {
+  const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Request ${number}` }] });
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "x-claude-code-session-id": "soak" };
+    const asking = request(`${url}/v1/messages?bytes=2000`, { method: "POST", headers }, (response) =>
+      response.resume().on("end", resolve).on("error", reject),
+    );
+    asking.on("error", reject);
+    asking.end(body);
+  });
+}
+
+/** A home of its own, and the processes that were started in it. */
+class Machine {
+  readonly home: string;
+  readonly data: string;
+  readonly #children: ChildProcess[] = [];
+
+  constructor(folder: string) {
+    this.home = join(folder, "home");
+    this.data = join(folder, "data");
+    mkdirSync(this.home, { recursive: true });
+  }
+
+  #spawn(args: readonly string[]): ChildProcess {
+    const env = { PATH: process.env.PATH ?? "", HOME: this.home, RETINUE_HOME: this.data, NO_COLOR: "1" };
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit", "ipc"] });
+    this.#children.push(child);
+    return child;
+  }
+
+  /** Until it prints where it listens. */
+  start(args: readonly string[]): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+    const child = this.#spawn(args);
+    return new Promise((resolve, reject) => {
+      child.stdout?.once("data", (line) => resolve({ url: String(line).trim(), child }));
+      child.once("exit", (code) => reject(new Error(`retinue ended with ${code}`)));
+    });
+  }
+
+  /** To its end, looked at every now and then. */
+  async run(args: readonly string[]): Promise<{ readonly text: string; readonly seconds: number; readonly cpuSeconds: number; readonly peak: number }> {
+    const began = performance.now();
+    const child = this.#spawn(args);
+    let text = "";
+    child.stdout?.on("data", (piece) => {
+      text += piece;
+    });
+    let [isOver, cpuSeconds, peak] = [false, 0, 0];
+    const over = new Promise<void>((resolve) => child.once("close", () => resolve())).then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await Promise.race([over, wait(20)]);
+      try {
+        [cpuSeconds, peak] = [cpuOf(child.pid ?? 0), Math.max(peak, peakOf(child.pid ?? 0)) || peak];
+      } catch {
+        // It is over.
+      }
+    }
+    return { text, seconds: (performance.now() - began) / 1_000, cpuSeconds, peak };
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#children.filter((child) => child.exitCode === null && child.signalCode === null);
+    const over = running.map((child) => new Promise((resolve) => child.once("exit", resolve)));
+    for (const child of running) child.kill("SIGTERM");
+    await Promise.all(over);
+  }
+}

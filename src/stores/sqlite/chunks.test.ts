@@ -1,0 +1,83 @@
+/** What is at hand is bounded by bytes, and an append costs no more than what was appended. */
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { answer, notebook, record, thread } from "../../../test/observations.ts";
+import { byTime, type Observation } from "../../core/observation.ts";
+import { allFacts } from "../../core/store.ts";
+import { Chunks } from "./chunks.ts";
+import type { Statements } from "./statements.ts";
+import { statementsOf } from "./statements.ts";
+
+function open() {
+  const db = new DatabaseSync(":memory:");
+  db.exec("CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT)");
+  const sql = statementsOf(db);
+  const counts = { unpacked: 0 };
+  const counted: Statements = (text) => {
+    if (text.startsWith("SELECT facts")) counts.unpacked += 1;
+    return sql(text);
+  };
+  return { chunks: new Chunks(counted), other: new Chunks(sql), counts };
+}
+
+/** So many facts of one agent, two a record. */
+function facts(count: number): Observation[] {
+  const book = notebook();
+  for (let i = 0; i < count / 2; i += 1) {
+    book.see({ by: thread("t"), at: i, keys: [`r${i}`] }, record({ text: `words ${i}` }));
+    book.see({ by: thread("t"), at: i, keys: [`r${i}`] }, answer(`m${i}`, i));
+  }
+  return book.observations;
+}
+
+const records = (said: ReturnType<Chunks["of"]>) => said.folds[0]?.work(new Set()).records;
+const sorted = (list: readonly Observation[]) => list.toSorted(byTime);
+
+describe("the facts of a file that grows", () => {
+  it("are unpacked once, however often a line is added", () => {
+    const { chunks, counts } = open();
+    const all = facts(2_000);
+    chunks.keep = 1 << 20;
+    chunks.add(1, "book", all.slice(0, 1_000), []);
+    expect(records(chunks.of(1, "book"))).toBe(500);
+    counts.unpacked = 0;
+    for (let at = 1_000; at < 2_000; at += 2) {
+      chunks.add(1, "book", all.slice(at, at + 2), []);
+      expect(records(chunks.of(1, "book"))).toBe(at / 2 + 1);
+    }
+    // Small chunks that are packed together are read once more.
+    expect(counts.unpacked).toBeLessThan(50);
+    expect(sorted(allFacts(chunks.of(1, "book")))).toEqual(sorted(all));
+  });
+
+  it("are right also where another process adds to it, or packs it anew", () => {
+    const { chunks, other } = open();
+    const all = facts(200);
+    chunks.add(1, "book", all.slice(0, 100), []);
+    expect(records(chunks.of(1, "book"))).toBe(50);
+    for (let at = 100; at < 200; at += 2) other.add(1, "book", all.slice(at, at + 2), []);
+    expect(records(chunks.of(1, "book"))).toBe(100);
+  });
+
+  it("are no longer folded once rows of it were replaced", () => {
+    const { chunks } = open();
+    const all = facts(20);
+    chunks.add(1, "book", all, []);
+    expect(chunks.of(1, "book").folds.length).toBe(1);
+    chunks.add(1, "book", [], ["001"]);
+    expect(chunks.of(1, "book")).toEqual({ observations: expect.any(Array), folds: [] });
+    expect(chunks.of(1, "book").observations.length).toBe(19);
+  });
+});
+
+it("no more bytes stay at hand than were asked for, however many files are read", () => {
+  const { chunks } = open();
+  const limit = 2 << 20;
+  chunks.keep = limit;
+  for (let file = 0; file < 60; file += 1) {
+    chunks.add(file, "book", facts(200), []);
+    chunks.of(file, "book");
+    expect(chunks.kept).toBeLessThan(limit);
+  }
+  expect(chunks.kept).toBeGreaterThan(limit / 2);
+});

@@ -1,0 +1,56 @@
+/** The soak itself, for seconds instead of minutes: what it writes is found, and what it measures makes sense. `npm run test:soak` is the long one. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Sample } from "../scripts/soak/sample.ts";
+import { isAll, lookAtLong, type Soaked, soak } from "../scripts/soak/soak.ts";
+import { checksOf } from "../scripts/soak/verdict.ts";
+import { scratchFolder } from "./bad-input/homes.ts";
+
+const scratch = scratchFolder();
+
+describe("a soak of seconds", () => {
+  it("finds all that was written, and samples the server", async ({ skip }) => {
+    skip(process.platform !== "linux", "it looks into /proc");
+    const options = { seconds: 3, threads: 3, agents: 6, rate: 60, sampleSeconds: 1, idleSeconds: 1 };
+    const soaked = await soak(join(scratch(), "busy"), options);
+    expect(soaked.written.agents).toBe(6);
+    expect(soaked.found).toEqual({ ...soaked.written, records: undefined });
+    expect(isAll(soaked.found, soaked.written)).toBe(true);
+    expect(soaked.messages).toBeGreaterThan(0);
+    expect(soaked.samples.length).toBeGreaterThanOrEqual(3);
+    for (const { rss, heap, files, watches, handles, cpu } of soaked.samples)
+      for (const number of [rss, heap, files, watches, handles, cpu]) expect(number).toBeGreaterThan(0);
+  });
+
+  it("looks at a long transcript in every way", async ({ skip }) => {
+    skip(process.platform !== "linux", "it looks into /proc");
+    const looks = await lookAtLong(join(scratch(), "long"), 300);
+    expect(looks.map(({ isRight }) => isRight)).toEqual([true, true, true]);
+    for (const { peak } of looks) expect(peak).toBeGreaterThan(1e6);
+  });
+});
+
+describe("the verdict", () => {
+  const at = (i: number, rss: number, files = 30): Sample => ({ at: i, rss, heap: 1, files, watches: 1, handles: 30, cpu: i, records: i });
+  const written = { records: 9, threads: 1, agents: 2, calls: 3, outputTokens: 4 };
+  const good: Soaked = {
+    samples: Array.from({ length: 22 }, (_, i) => at(i, 200e6)),
+    written,
+    found: { threads: 1, agents: 2, calls: 3, outputTokens: 4 },
+    messages: 1,
+    requests: 1,
+    caughtUpSeconds: 0,
+    idleShare: 0,
+    peak: 210e6,
+  };
+  const broken = (soaked: Soaked) => checksOf(soaked).flatMap(({ what, holds }) => (holds ? [] : [what]));
+
+  it("is good where everything is flat and found", () => expect(broken(good)).toEqual([]));
+  it("tells of memory that grows", () =>
+    expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss + i * 4e6)) })).toEqual(["memory, from the middle to the end"]));
+  it("tells of too much memory", () => expect(broken({ ...good, peak: 401e6 })).toEqual(["most memory"]));
+  it("tells of handles that are not closed", () =>
+    expect(broken({ ...good, samples: good.samples.map((one, i) => at(i, one.rss, 30 + 2 * i)) })).toEqual(["files and handles, from the middle to the end"]));
+  it("tells of a server that does not rest", () => expect(broken({ ...good, idleShare: 0.02 })).toEqual(["CPU while nothing happens"]));
+  it("tells of what was lost", () => expect(broken({ ...good, found: { ...good.found, calls: 2 } })).toEqual(["agents, calls and output tokens found"]));
+});
