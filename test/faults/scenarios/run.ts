@@ -14,7 +14,7 @@ export const running: Scenario = {
   name: "run",
   fault: "SIGKILL of run",
   weight: 3,
-  few: 0,
+  few: 2,
   async run({ scratch, times, random }) {
     const home = join(scratch, "home");
     const data = join(scratch, "data");
