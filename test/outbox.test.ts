@@ -1,5 +1,5 @@
-/** What becomes of what is sent, with services that misbehave in every way they have, and processes that are killed. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** What becomes of what is sent, with services that misbehave in every way they have. test/faults kills those who send. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -148,26 +148,6 @@ describe("processes", () => {
     await expectAll();
     expect(server.repeated).toEqual([]);
   });
-
-  it("that are killed at any moment lose nothing, and what they sent is not doubled", async () => {
-    const deaths = Number(process.env.RETINUE_KILLS ?? 12);
-    for (let i = 0; i < deaths; i += 1) {
-      const before = server.requests.length;
-      const child = start();
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      // At a random moment after its start, or right after a request was seen.
-      if (i % 2 === 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 600));
-      else await until(() => server.requests.length > before || child.exitCode !== null);
-      child.kill("SIGKILL");
-      await gone;
-    }
-    expect((await send()).code).toBe(0);
-    await expectAll();
-    expect((await outbox())[0]).toMatchObject({ waiting: 0, refused: 0 });
-  }, 120_000);
-
-  const start = (): ChildProcess =>
-    spawn(process.execPath, [join(import.meta.dirname, "../src/cli/main.ts"), "export", "langsmith", "latest"], { env, stdio: "ignore" });
 });
 
 describe("flushing", () => {

@@ -61,7 +61,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       isElsewhere ||= library.isListOfRoots(path);
       noted += 1;
       changed.add(path);
-      if (path !== decisions) growing.set(path, Date.now());
+      if (path !== decisions) growing.set(path, performance.now());
     }
     if (changed.size > 0 || paths.length === 0) wake();
   };
@@ -104,8 +104,8 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       const isAway = library.index.mayReturn;
       troubles.set("index-unusable", library.index.trouble);
       if (!isAway) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
-      else if (returnAt === 0) returnAt = Date.now() + returnPause;
-      const idle = isAway ? Math.max(0, returnAt - Date.now()) : null;
+      else if (returnAt === 0) returnAt = performance.now() + returnPause;
+      const idle = isAway ? Math.max(0, returnAt - performance.now()) : null;
       const pause = changed.size > 0 ? 0 : growing.size > 0 ? POLL_MS : runs ? Math.min(PULSE_MS, idle ?? PULSE_MS) : idle;
       const timer = pause === null ? null : after(pause);
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
@@ -113,12 +113,12 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       if (signal.aborted || isElsewhere) return;
       const paths = new Set([...changed, ...growing.keys()]);
       changed.clear();
-      const rest = last + Math.max(RELINK_MS, took) - Date.now();
+      const rest = last + Math.max(RELINK_MS, took) - performance.now();
       const resting = after(Math.max(0, rest));
       await Promise.race([resting.over, aborted]);
       resting.cancel();
       if (signal.aborted) return;
-      const began = Date.now();
+      const began = performance.now();
       const isCrowd = noted > CROWD;
       noted = 0;
       if (isAway && began >= returnAt) {
@@ -134,18 +134,18 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
       }, options);
       if (round === null) return;
       const { threads, runsNow } = round;
-      for (const path of library.grown.keys()) growing.set(path, Date.now());
-      for (const [path, at] of growing) if (Date.now() - at > QUIET_MS) growing.delete(path);
+      for (const path of library.grown.keys()) growing.set(path, performance.now());
+      for (const [path, at] of growing) if (performance.now() - at > QUIET_MS) growing.delete(path);
       const isReplaced = library.index.replaced !== replaced;
       ({ replaced } = library.index);
       goodAt = library.now();
       runs = runsNow;
       if (threads.size === 0 && !isPulse && !isReplaced) continue;
-      last = Date.now();
+      last = performance.now();
       if (isPulse) rechecked = last;
       yield threads;
-      took = Date.now() - began;
-      if (took > RELINK_MS) last = Date.now();
+      took = performance.now() - began;
+      if (took > RELINK_MS) last = performance.now();
     }
   } finally {
     await watching.stop();

@@ -69,8 +69,9 @@ const isBlank = (byte: number | undefined) => byte !== undefined && byte <= 0x20
  * The records of a line that holds several, as two processes that append to one file leave it; null for a line that is one record.
  * Only whole records at its beginning are told apart. What follows the last of them, such as a record that was cut off, is the last span.
  */
-export function recordsIn(line: Uint8Array): readonly Span[] | null {
-  if (!mayHoldSeveral(line) || parseJson(decoder.decode(line)) !== null) return null;
+export function recordsIn(line: Uint8Array, isBehind = false): readonly Span[] | null {
+  // Behind another record the cheap test is left out: the whole line would not have passed it.
+  if ((!isBehind && !mayHoldSeveral(line)) || parseJson(decoder.decode(line)) !== null) return null;
   const spans: Span[] = [];
   for (let start = afterBlanks(line, 0); start < line.length; ) {
     const end = line[start] === OPEN ? objectEnd(line, start) : null;

@@ -24,8 +24,8 @@ export interface RecordLine {
   readonly isBehind?: true;
 }
 
-/** Where the records of one line stand in it; null where the line is one record. */
-export type SplitLine = (line: Uint8Array) => readonly { readonly start: number; readonly end: number }[] | null;
+/** Where the records of one line stand in it; null where the line is one record. `isBehind`: another record stands before it. */
+export type SplitLine = (line: Uint8Array, isBehind: boolean) => readonly { readonly start: number; readonly end: number }[] | null;
 
 /** Where reading goes on: so many bytes and lines lie behind. */
 export interface LinePosition {
@@ -100,13 +100,23 @@ export async function* readLines(
   yield [...before, { is: "unfinished", number: number + 1, length: position - start, end: start }];
 }
 
+/** Read at a time where something is looked for before a position. */
+const BACK = 4_096;
+
 /** Whether reading goes on in a line of which a record was read before. */
 function startsBehindRecord(path: string, offset: number): boolean {
   if (offset === 0) return false;
   const file = openSync(path, WITHOUT_WAITING);
   try {
-    const byte = Buffer.alloc(1);
-    return readSync(file, byte, 0, 1, offset - 1) === 1 && byte[0] !== NEWLINE && byte[0] !== 0;
+    const block = Buffer.alloc(BACK);
+    for (let end = offset; end > 0; end -= BACK) {
+      const start = Math.max(0, end - BACK);
+      const read = block.subarray(0, readSync(file, block, 0, end - start, start));
+      // Zeroes may stand between two records, or before the first one of a line.
+      const last = read.findLast((byte) => byte !== 0);
+      if (last !== undefined) return last !== NEWLINE;
+    }
+    return false;
   } finally {
     closeSync(file);
   }
@@ -178,11 +188,13 @@ function addLine(lines: Line[], bytes: Buffer, { split, isBehind, ...at }: LineA
   const zeroes = bytes.length - (end - start);
   if (zeroes > 0) lines.push({ is: "zeroes", length: zeroes, ...at });
   const content = zeroes === 0 ? bytes : bytes.subarray(start, end);
-  if (!content.some((byte) => byte > 32)) return;
+  const blanks = content.findIndex((byte) => byte > 32);
+  if (blanks < 0) return;
   const offset = at.end - (at.ended ? 1 : 0) - bytes.length + start;
   const behind = { isBehind: true } as const;
-  const records = split(content);
-  if (records === null) lines.push({ is: "line", bytes: content, offset, ...at, ...(isBehind ? behind : {}) });
+  const records = split(content, isBehind);
+  // Without the blanks before it, so that it has the same place when it is read by itself and when it is read with the record before it.
+  if (records === null) lines.push({ is: "line", bytes: content.subarray(blanks), offset: offset + blanks, ...at, ...(isBehind ? behind : {}) });
   for (const [i, span] of records?.entries() ?? []) {
     const next = records?.[i + 1];
     const place = next === undefined ? at : { number: at.number, end: offset + next.start, ended: false };

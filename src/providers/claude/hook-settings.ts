@@ -54,6 +54,6 @@ function withoutOurs(hooks: JsonObject): JsonObject {
 
 /** In the way the file is written already. */
 function written(settings: JsonObject, before: string | null): string {
-  const indent = /^[^\S\n]+(?=\S)/m.exec(before ?? "")?.[0] ?? "  ";
+  const indent = /^[ \t]+(?=\S)/m.exec(before ?? "")?.[0] ?? "  ";
   return JSON.stringify(settings, null, indent) + (before === null || before.endsWith("\n") ? "\n" : "");
 }

@@ -10,15 +10,15 @@ export const hookSettings: HookSettings = {
   next: "Codex asks whether it may run them: start it once and trust the hooks",
   install(text, command) {
     const before = text === null ? "" : without(text);
-    const [top = ""] = before.split(/^\s*\[/m, 1);
-    if (/^\s*hooks\s*=/m.test(top)) return { wrong: "its hooks are written as one value, to which nothing can be added" };
+    const [top = ""] = before.split(/^[ \t]*\[/m, 1);
+    if (/^[ \t]*hooks[ \t]*=/m.test(top)) return { wrong: "its hooks are written as one value, to which nothing can be added" };
     const gap = before === "" || before.endsWith("\n") ? "" : "\n";
     const tables = EVENTS.map((event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${tomlText(command)}\n`);
     // What had no newline at its end is marked, so that it will have none again.
     return `${before}${gap}${gap === "" ? BEGIN : BEGIN.replace("\n", " (no newline before)\n")}${tables.join("")}${END}`;
   },
   uninstall: without,
-  commands: (text) => [...text.matchAll(/^\s*command\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')/gm)].map(([, quoted = ""]) => untoml(quoted)),
+  commands: (text) => [...text.matchAll(/^[ \t]*command[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*')/gm)].map(([, quoted = ""]) => untoml(quoted)),
 };
 
 function without(text: string): string {

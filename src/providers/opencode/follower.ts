@@ -301,4 +301,4 @@ export class ServerFollower implements Follower {
 /** The server has the route, and no session of this id: a route that it lacks is answered with a page or with plain text. */
 const isNoSession = (answer: Answered | null) => answer?.status === 404 && asObject(answer.body) !== null;
 const updatedOf = (info: JsonObject) => asNumber(asObject(info.time)?.updated) ?? 0;
-const withDirectory = (path: string, directory: string) => `${path}?directory=${encodeURIComponent(directory)}`;
+const withDirectory = (path: string, directory: string) => `${path}?directory=${encodeURIComponent(directory.toWellFormed())}`;

@@ -46,7 +46,7 @@ const ERRORS = /^\{"error":\{"code":"\w+","message":"/;
 /** An input is a request: method and path, headers, an empty line, the body. Host and length are added. */
 export const httpTarget: Target = {
   name: "http",
-  weight: 1,
+  weight: 0.5,
   async open() {
     const server = await startServer(recordedHome("claude", "c3-nested-parallel").home);
     const document = await server.json<ApiDocument>("/api/openapi.json");

@@ -81,7 +81,7 @@ function checkRequest(request: ReturnType<typeof asObject>, bytes: number): void
 
 export const protobufTarget: Target = {
   name: "otlp-protobuf",
-  weight: 6,
+  weight: 15,
   open: () => {
     const sample = Buffer.from(protobuf(REQUEST as unknown as Parameters<typeof protobuf>[0]));
     return {
@@ -107,7 +107,7 @@ export const protobufTarget: Target = {
 
 export const otlpJsonTarget: Target = {
   name: "otlp-json",
-  weight: 6,
+  weight: 20,
   open: () => ({
     generate: (random) => {
       const sample = random.chance(0.5) ? REQUEST : LOGS;

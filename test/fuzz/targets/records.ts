@@ -18,7 +18,7 @@ const MAX_BASE = 200_000;
 const NOW = Date.UTC(2026, 10, 15);
 const TERMINAL = { width: 100, colors: openTerminal({ color: false, quiet: true }).colors };
 
-export const recordTargets: readonly Target[] = RECORDED.map((provider) => ({ name: `records-${provider.name}`, weight: 4, open: () => opened(provider) }));
+export const recordTargets: readonly Target[] = RECORDED.map((provider) => ({ name: `records-${provider.name}`, weight: 2, open: () => opened(provider) }));
 
 /** An input is the name of a recorded file on the first line, and then the records that somebody put into it. */
 function opened(provider: Provider) {
@@ -96,7 +96,7 @@ function linesIn(input: Buffer): Buffer[] {
 /** What products call things by: whether a text can be an id, a path or a command. */
 export const namesTarget: Target = {
   name: "names",
-  weight: 4,
+  weight: 6,
   open: () => ({
     generate: (random) =>
       mutated(

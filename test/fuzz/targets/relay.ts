@@ -1,7 +1,7 @@
 /** What a server that is followed sends and answers. */
 
 import { relayedProvider } from "../../../src/app/relayed.ts";
-import { asObject, parseJson } from "../../../src/core/json.ts";
+import { parseJson } from "../../../src/core/json.ts";
 import type { Answered, Step } from "../../../src/core/provider.ts";
 import { followed } from "../../opencode-server.ts";
 import { mutated, mutatedJson } from "../mutate.ts";
@@ -12,7 +12,7 @@ const MAX_STEPS = 5_000;
 /** An input is lines: frames, and answers that begin with `<status> `. The answers are given in turn to whatever is asked, again and again. */
 export const relayTarget: Target = {
   name: "relay",
-  weight: 4,
+  weight: 6,
   open: () => {
     const { frames, rest } = followed("nested");
     const bodies = Object.values(rest);
@@ -51,7 +51,8 @@ export const relayTarget: Target = {
               require(step.ask.startsWith("/") && !/[\s\p{Cc}]/u.test(step.ask), "a path to ask for", step.ask);
               next = steps.next(answers[asked++ % Math.max(1, answers.length)] ?? null);
             } else {
-              requirePlain(asObject(step.keep), "what is kept");
+              // It is written as JSON: a number that is too large for it becomes null.
+              requirePlain(JSON.parse(JSON.stringify(step.keep)), "what is kept");
               checkName(step.in);
               kept += 1;
               next = steps.next(null);

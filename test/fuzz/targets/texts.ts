@@ -29,7 +29,7 @@ const URI_WORDS = [...PROVIDERS.map(({ name }) => `${name}://`), "agents://", "l
 /** An input is a URI, or two ids on two lines. */
 export const uriTarget: Target = {
   name: "uri",
-  weight: 8,
+  weight: 30,
   open: () => ({
     generate: (random) =>
       random.chance(0.5)
@@ -59,7 +59,7 @@ export const uriTarget: Target = {
 
 export const timesTarget: Target = {
   name: "times",
-  weight: 4,
+  weight: 15,
   open: () => ({
     generate: (random) => mutated(Buffer.from(random.of(["30m", "2h", "3d", "1w", "999999999w", "2026-11-15", "2026-11-15T10:00:00Z"])), random),
     check: (input) => {
@@ -92,7 +92,7 @@ const YAML_WORDS = [...SETTING_KEYS, "  ", "- ", "&a ", "*a", "<<: *a", "!!binar
 
 export const settingsTarget: Target = {
   name: "settings",
-  weight: 2,
+  weight: 1,
   open: () => ({
     generate: (random) => (random.chance(0.3) ? Buffer.from(words(random, YAML_WORDS, 20)) : mutated(Buffer.from(SETTINGS_SAMPLE), random, YAML_WORDS)),
     check: (input) => {
@@ -148,7 +148,7 @@ const unglued = (text: string) => text.replace(/\[redacted\]\S*/g, SECRET);
 
 export const redactorTarget: Target = {
   name: "redactor",
-  weight: 3,
+  weight: 1,
   open: () => {
     const redactor = new Redactor(DEFAULT_REDACTION);
     const took = (text: string) => {
@@ -189,7 +189,7 @@ export const redactorTarget: Target = {
 /** Several JSON values in one text: output that was pretty-printed, lines in which a newline is missing. */
 export const valuesTarget: Target = {
   name: "json-values",
-  weight: 4,
+  weight: 15,
   open: () => ({
     generate: (random) =>
       mutated(Buffer.from(random.of(['{"a":1}{"b":[2]}', '[{"a":"}"},\n{"b":"\\""}]', '{"a":{"b":1}} {"c', '{\n  "a": 1\n}\n{\n  "b": 2\n}'])), random, [

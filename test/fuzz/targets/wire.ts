@@ -32,7 +32,7 @@ const read = (pieces: readonly string[]) => {
 
 export const sseTarget: Target = {
   name: "sse",
-  weight: 8,
+  weight: 20,
   open: () => ({
     generate: (random) => (random.chance(0.5) ? Buffer.from(words(random, SSE_WORDS, 30)) : mutated(Buffer.from(random.of(EVENTS)), random, SSE_WORDS)),
     check: (input) => {
@@ -52,7 +52,7 @@ const UPSTREAM = "https://api.example.org";
 /** An input is a path, the question and the answer, divided by lines of three dashes. */
 export const exchangeTarget: Target = {
   name: "exchange",
-  weight: 4,
+  weight: 3,
   open: () => {
     const wires = caseNames("wires").flatMap((name) => wireOf("wires", name));
     return {

@@ -1,0 +1,23 @@
+import type { Scenario } from "./scenario.ts";
+import { exporting } from "./scenarios/export.ts";
+import { indexing, indexingTogether } from "./scenarios/index.ts";
+import { clockBack, diskFull, filesChange, locked, readOnly } from "./scenarios/machine.ts";
+import { proxying } from "./scenarios/proxy.ts";
+import { relaying } from "./scenarios/relay.ts";
+import { running } from "./scenarios/run.ts";
+import { serving } from "./scenarios/serve.ts";
+
+export const SCENARIOS: readonly Scenario[] = [
+  indexing,
+  indexingTogether,
+  serving,
+  running,
+  relaying,
+  proxying,
+  exporting,
+  diskFull,
+  readOnly,
+  locked,
+  clockBack,
+  filesChange,
+];

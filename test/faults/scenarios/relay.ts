@@ -1,0 +1,83 @@
+/** `retinue relay` is killed while it follows a server; what it missed is asked for by the next one. */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { readEvents } from "../../../src/app/events.ts";
+import { Library } from "../../../src/app/library.ts";
+import { resolve } from "../../../src/app/resolve.ts";
+import { subtreeOf } from "../../../src/core/link.ts";
+import { treeOf } from "../../../src/core/record.ts";
+import { MemoryStore } from "../../../src/stores/memory.ts";
+import { differences, type TreeNode } from "../../judge.ts";
+import { FakeServer, followed, recordedAnswers } from "../../opencode-server.ts";
+import { comesAbout, type Environment, environment, Run } from "../process.ts";
+import { type Scenario, Tally } from "../scenario.ts";
+import { leftoversIn } from "../state.ts";
+
+const ROUND = 6;
+
+export const relaying: Scenario = {
+  name: "relay",
+  fault: "SIGKILL of relay",
+  weight: 3,
+  few: 2,
+  async run({ scratch, times, random }) {
+    const home = join(scratch, "home");
+    const data = join(scratch, "data");
+    const env = environment(home, data);
+    mkdirSync(home);
+    const { frames, rest, threads } = followed("nested");
+    const [truth] = threads;
+    if (truth === undefined) throw new Error("the recording has no thread");
+    const tally = new Tally();
+    while (tally.faults < times) {
+      rmSync(data, { recursive: true, force: true });
+      const server = new FakeServer();
+      server.answers = recordedAnswers(rest);
+      const follow = ["relay", "opencode", "--url", await server.start()];
+      let sent = 0;
+      for (let n = 0; n < ROUND && tally.faults < times; n += 1) {
+        const relay = new Run(follow, env);
+        const killed = relay.killAfter(150 + random.next() * 1_000);
+        const until = Math.ceil((frames.length * (n + 1)) / ROUND);
+        while (!relay.isOver) {
+          if (sent < until) server.send(frames[sent++] ?? "");
+          await wait(5);
+        }
+        if (await killed) tally.faults += 1;
+      }
+      const last = new Run(follow, env);
+      let wrong: readonly string[] = [];
+      const isRight = async () => {
+        wrong = await toldOf(env, truth.root).then(
+          ({ tree, repeated }) => {
+            tally.duplicates.push(...repeated);
+            return differences(truth, tree);
+          },
+          (error: Error) => [error.message],
+        );
+        return wrong.length === 0;
+      };
+      if (!(await comesAbout(isRight))) tally.losses.push(...wrong);
+      await last.kill("SIGTERM");
+      await server.stop();
+      tally.leftovers.push(...leftoversIn(data));
+    }
+    return tally;
+  },
+};
+
+async function toldOf(env: Environment, root: string): Promise<{ tree: TreeNode; repeated: string[] }> {
+  const library = new Library({ env, store: new MemoryStore(), price: () => null, staleAfterMs: Number.MAX_SAFE_INTEGER });
+  await library.refresh();
+  const { key } = resolve(library, `opencode://${root}`);
+  const forest = library.forestOf([key]);
+  const seen = new Set<string>();
+  const repeated: string[] = [];
+  for (const { uri, kind, text, tool } of await readEvents(library, forest, subtreeOf(forest, key))) {
+    const event = JSON.stringify([uri, kind, text, tool]);
+    if (seen.has(event)) repeated.push(`told twice: ${event.slice(0, 200)}`);
+    seen.add(event);
+  }
+  return { tree: treeOf(forest, key, library.price) as unknown as TreeNode, repeated };
+}

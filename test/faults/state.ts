@@ -1,0 +1,87 @@
+/** Everything that retinue tells about a home, to be compared: trees, events and statistics of all threads. */
+import { cpSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { readEvents } from "../../src/app/events.ts";
+import { Library } from "../../src/app/library.ts";
+import { openLibrary } from "../../src/app/open.ts";
+import { loadSettings } from "../../src/app/settings.ts";
+import { subtreeOf } from "../../src/core/link.ts";
+import { treeOf } from "../../src/core/record.ts";
+import { GROUPS, statsBy } from "../../src/core/stats.ts";
+import { MemoryStore } from "../../src/stores/memory.ts";
+import { FIXTURES, filesBelow } from "../fixtures.ts";
+import type { Environment } from "./process.ts";
+
+/** One line each, so that what differs can be told. */
+export type State = readonly string[];
+
+const HOMES = [
+  "claude/c3-nested-parallel",
+  "claude/d-background",
+  "claude/m2-teams",
+  "claude/n-workflow",
+  "claude/v2.0.60",
+  "codex/any-v2@0.145.0",
+  "codex/any-fork@0.166.0",
+  "gemini",
+  "copilot",
+];
+
+/** A home with threads of several products. */
+export function makeHome(home: string): void {
+  for (const name of HOMES) {
+    const folder = join(FIXTURES, name);
+    const homes = existsSync(join(folder, "home")) ? ["home"] : filesBelow(folder).flatMap((path) => /^([^/]+\/home)\//.exec(path)?.[1] ?? []);
+    for (const one of new Set(homes.slice(0, 1))) cpSync(join(folder, one), home, { recursive: true });
+  }
+}
+
+/** As a process finds it that opens the index now. */
+export async function stateOf(env: Environment): Promise<State> {
+  const library = await openLibrary({ env, settings: await loadSettings(env), talk: () => {} });
+  return told(library);
+}
+
+/** As it is where nothing was kept before. */
+export async function freshState(env: Environment): Promise<State> {
+  const settings = await loadSettings(env);
+  const indexed = await openLibrary({ env: { ...env, RETINUE_HOME: "/dev/null/none" }, settings, talk: () => {} });
+  indexed.close();
+  return told(new Library({ env, store: new MemoryStore(), price: indexed.price, staleAfterMs: settings.values.stale_after }));
+}
+
+async function told(library: Library): Promise<State> {
+  try {
+    await library.refresh();
+    const keys = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER }).map(({ key }) => key);
+    const lines: string[] = [];
+    for (const key of keys) {
+      const forest = library.forestOf([key]);
+      lines.push(`tree ${JSON.stringify(treeOf(forest, key, library.price))}`);
+      for (const event of await readEvents(library, forest, subtreeOf(forest, key))) lines.push(`event ${JSON.stringify(event)}`);
+    }
+    const spent = library.store.spent(library.under, null);
+    for (const by of GROUPS) lines.push(`stats ${by} ${JSON.stringify(statsBy(spent, by))}`);
+    return lines.sort();
+  } finally {
+    library.close();
+  }
+}
+
+/** What of the right state is missing, and what is there beyond it. */
+export function compare(actual: State, right: State): { readonly losses: string[]; readonly duplicates: string[] } {
+  const counts = new Map<string, number>();
+  for (const line of right) counts.set(line, (counts.get(line) ?? 0) + 1);
+  for (const line of actual) counts.set(line, (counts.get(line) ?? 0) - 1);
+  const lines = [...counts].flatMap(([line, count]) => Array.from({ length: Math.abs(count) }, () => ({ line: line.slice(0, 300), isMissing: count > 0 })));
+  return {
+    losses: lines.filter(({ isMissing }) => isMissing).map(({ line }) => `missing: ${line}`),
+    duplicates: lines.filter(({ isMissing }) => !isMissing).map(({ line }) => `not there before: ${line}`),
+  };
+}
+
+/** Files of ours that an undisturbed run would not have left. */
+export function leftoversIn(data: string): string[] {
+  const known = /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
+  return existsSync(data) ? filesBelow(data).filter((path) => !known.test(path)) : [];
+}
