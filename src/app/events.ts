@@ -1,4 +1,4 @@
-import type { Calls } from "../core/call-list.ts";
+import { closedIn } from "../core/call-list.ts";
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
 import { hash } from "../core/hash.ts";
 import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
@@ -31,7 +31,8 @@ export class EventReader {
   readonly #tellers = new Map<RecordKey, string>();
   readonly #ahead = new Map<number, number>();
   readonly #counters = new Map<string, number>();
-  readonly #calls = new WeakMap<LinkedAgent, ReadonlyMap<RecordKey, Tokens>>();
+  /** What each response used, by where the calls are kept; of so many it no longer changes. */
+  readonly #calls = new WeakMap<object, { count: number; readonly tokens: Map<RecordKey, Tokens> }>();
 
   constructor(library: Library) {
     this.#library = library;
@@ -160,7 +161,7 @@ export class EventReader {
   #spoken(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
-    const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#callsOf(agent).get(draft.response) ?? null);
+    const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#tokensOf(agent).get(draft.response) ?? null);
     if (draft.response !== null) this.#shown.add(draft.response);
     return {
       schema: "retinue/event@1",
@@ -188,10 +189,14 @@ export class EventReader {
     };
   }
 
-  #callsOf(agent: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
-    const known = this.#calls.get(agent) ?? tokensByName(agent.calls);
-    this.#calls.set(agent, known);
-    return known;
+  #tokensOf({ calls }: LinkedAgent): ReadonlyMap<RecordKey, Tokens> {
+    const { count, keptIn, from } = closedIn(calls);
+    const known = this.#calls.get(keptIn) ?? { count: 0, tokens: new Map<RecordKey, Tokens>() };
+    this.#calls.set(keptIn, known);
+    for (const { response, rows, tokens } of from(Math.min(known.count, count)))
+      for (const key of [response, rows]) if (key !== null) known.tokens.set(key, tokens);
+    known.count = count;
+    return known.tokens;
   }
 
   #numbered(event: Omit<AgentEvent, "seq">): AgentEvent {
@@ -200,12 +205,6 @@ export class EventReader {
     const { schema, uri, id, at, kind, text, summary, tool, usage, spawn, status, ref } = event;
     return { schema, uri, id, seq, at, kind, text, summary, tool, usage, spawn, status, ref };
   }
-}
-
-function tokensByName(calls: Calls): ReadonlyMap<RecordKey, Tokens> {
-  const tokens = new Map<RecordKey, Tokens>();
-  for (const call of calls) for (const key of [call.response, ...(call.rows === null ? [] : [call.rows])]) tokens.set(key, call.tokens);
-  return tokens;
 }
 
 interface OpenFile {

@@ -5,6 +5,54 @@ import type { Tokens } from "./usage.ts";
 /** Model calls, oldest first: an array of them, or something that makes each when it is asked for. */
 export interface Calls extends Iterable<ModelCall> {
   readonly length: number;
+  /** Of calls that grow: those that are closed, and will be the first ones of every longer list that is kept in the same place. */
+  readonly closed?: Closed;
+}
+
+interface Closed {
+  readonly count: number;
+  readonly keptIn: object;
+  /** The calls from this one on, with those that are not closed. */
+  readonly from: (first: number) => Iterable<ModelCall>;
+}
+
+/** An array does not grow. */
+export const closedIn = (calls: Calls): Closed =>
+  calls.closed ?? { count: calls.length, keptIn: calls, from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)) };
+
+/** How something is added up over calls. */
+export interface Adding<Sum> {
+  readonly start: () => Sum;
+  readonly copy: (sum: Sum) => Sum;
+  readonly add: (sum: Sum, call: ModelCall) => void;
+}
+
+/** Adds up something over calls that grow: what the closed ones come to is remembered, so that only new ones are looked at. */
+export class CallSums<Sum> {
+  readonly #adding: Adding<Sum>;
+  readonly #known = new WeakMap<object, { count: number; readonly sum: Sum }>();
+
+  constructor(adding: Adding<Sum>) {
+    this.#adding = adding;
+  }
+
+  of(calls: Calls): Sum {
+    const { start, copy, add } = this.#adding;
+    const { count, keptIn, from } = closedIn(calls);
+    const known = this.#known.get(keptIn);
+    // A list that somebody kept while it grew elsewhere is added up from its beginning.
+    const closed = known === undefined || known.count > count ? { count: 0, sum: start() } : known;
+    if (known === undefined) this.#known.set(keptIn, closed);
+    let sum: Sum | null = null;
+    let i = closed.count;
+    for (const call of from(closed.count)) {
+      if (i === count) sum = copy(closed.sum);
+      add(sum ?? closed.sum, call);
+      i += 1;
+    }
+    closed.count = count;
+    return sum ?? copy(closed.sum);
+  }
 }
 
 const KINDS = [
@@ -56,14 +104,12 @@ export class CallColumns {
 
   /** Those that are there by now, and these behind them. */
   with(last: readonly ModelCall[]): Calls {
-    const [columns, length] = [this, this.length];
-    return {
-      length: length + last.length,
-      *[Symbol.iterator]() {
-        for (let i = 0; i < length; i += 1) yield columns.#call(i);
-        yield* last;
-      },
+    const [columns, count] = [this, this.length];
+    const from = function* (first: number) {
+      for (let i = first; i < count; i += 1) yield columns.#call(i);
+      yield* first > count ? last.slice(first - count) : last;
     };
+    return { length: count + last.length, closed: { count, keptIn: this, from }, [Symbol.iterator]: () => from(0) };
   }
 
   #call(i: number): ModelCall {

@@ -1,4 +1,4 @@
-import type { Calls } from "./call-list.ts";
+import { CallSums, type Calls } from "./call-list.ts";
 import type { Fold } from "./fold.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
@@ -178,8 +178,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
     described.find((d) => d[field] !== undefined)?.[field] ?? null;
   const vouched = described.some((d) => d.vouched);
-  let uncounted = 0;
-  for (const call of work.calls) if (!call.counted) uncounted += 1;
+  const { uncounted } = countings.of(work.calls);
   return {
     key,
     kind: firstOf("kind"),
@@ -213,6 +212,15 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     ...readTotals(facts, fold),
   };
 }
+
+/** Calls whose output was never counted to the end. */
+const countings = new CallSums<{ uncounted: number }>({
+  start: () => ({ uncounted: 0 }),
+  copy: (sum) => ({ ...sum }),
+  add: (sum, call) => {
+    if (!call.counted) sum.uncounted += 1;
+  },
+});
 
 /** `facts` are in order of time. */
 function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Work {

@@ -4,6 +4,7 @@ import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
 import { MOST } from "./json.ts";
 import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "./link.ts";
 import { UNANSWERED_RULE } from "./parents.ts";
+import { spendingOf } from "./spending.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
 
 /** US dollars for one call; null where the model has no known price. */
@@ -35,7 +36,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const isWholeItsOwn = children.length === 0;
   const undivided = usageOf(agent.undivided, price, provider, 0);
   const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
-  const called = usageOf(agent.calls, price, provider);
+  const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
   const own = isWholeItsOwn ? withUndivided(called) : called;
   const onItsBehalf = [...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed];
   const hasInternal = agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
@@ -56,7 +57,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     cwd: agent.cwd,
     project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
     branch: agent.branch,
-    model: modelsOf(agent.calls),
+    model: [...models],
     tools: agent.tools ?? { allowed: null, denied: null },
     background: agent.background ?? agent.statements.some((s) => s.state === "launched"),
     ...agent.verdict,
@@ -83,7 +84,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
     warnings: [
       ...agent.warnings,
-      ...(Iterator.from(agent.calls).some(isAbsurd) ? [ABSURD] : []),
+      ...(hasAbsurd ? [ABSURD] : []),
       ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []),
       ...missingTranscript(agent),
     ],
@@ -92,7 +93,6 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
 
 const UNDIVIDED = "the product states its input tokens for all agents together: they are in the sum of the thread, and in no agent's own numbers";
 
-const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
 const ABSURD = `a record states an impossible number of tokens: ${MOST} is counted instead`;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
@@ -126,12 +126,6 @@ function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string, 
   let sum = NO_USAGE;
   for (const call of calls) sum = addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) });
   return sum;
-}
-
-function modelsOf(calls: GatheredAgent["calls"]): readonly string[] {
-  const models = new Set<string>();
-  for (const { model } of calls) if (model !== "") models.add(model);
-  return [...models];
 }
 
 function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, number>> {

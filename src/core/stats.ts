@@ -1,8 +1,8 @@
 import type { AgentTree, Status } from "./agent.ts";
-import type { GatheredAgent, ModelCall } from "./gather.ts";
-import { type AgentKey, partsOf } from "./ids.ts";
+import type { AgentKey } from "./ids.ts";
 import { agentOf, type Forest, subtreeOf } from "./link.ts";
 import type { Price } from "./record.ts";
+import { type Spending, spendingWith } from "./spending.ts";
 import { addUsage, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
 /** What one agent spent on one day with one model. The agent itself is counted in the first of its rows only, so that rows can be summed up. */
@@ -116,32 +116,32 @@ export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price
   return subtreeOf(forest, root).flatMap((key) => {
     const agent = agentOf(forest, key);
     const record = records.get(agent.uri);
-    return record === undefined
-      ? []
-      : rowsOf(record, tree.uri, [agent.calls, ...agent.ownBehalf.map((g: GatheredAgent) => g.calls)], partsOf(key).provider, price);
+    if (record === undefined) return [];
+    const internal = agent.ownBehalf.map(({ calls }) => calls);
+    return rowsOf(record, tree.uri, spendingWith(agent.calls, internal, price, record.provider));
   });
 }
 
-function rowsOf(record: AgentTree, thread: string, calls: readonly Iterable<ModelCall>[], provider: string, price: Price): SpentRow[] {
+function rowsOf(record: AgentTree, thread: string, { parts }: Spending): SpentRow[] {
   const began = record.startedAt?.slice(0, 10) ?? null;
-  const dayOf = (call: ModelCall) => (call.at === null ? began : new Date(call.at).toISOString().slice(0, 10));
-  const groups = new Map<string, { readonly day: string | null; readonly model: string; usage: Usage }>();
-  for (const list of calls)
-    for (const call of list) {
-      const [day, name] = [dayOf(call), `${dayOf(call)} ${call.model}`];
-      const group = groups.get(name) ?? { day, model: call.model, usage: NO_USAGE };
-      group.usage = addUsage(group.usage, { calls: 1, ...call.tokens, costUsd: price(call, provider) });
-      groups.set(name, group);
-    }
   const base = {
-    provider,
+    provider: record.provider,
     type: record.parent === null ? MAIN : record.type,
     project: record.project,
     template: record.prompt === null ? null : templateOf(record.prompt),
     status: record.status,
     thread,
   };
-  const [first, ...more] = [...groups.values()].map((group) => ({ ...base, ...group, agents: 0, durationMs: 0 }));
+  // A call without a time counts for the day on which the agent began.
+  const groups = Map.groupBy(parts.values(), ({ day, model }) => `${day ?? began} ${model}`);
+  const [first, ...more] = [...groups.values()].map((same) => ({
+    ...base,
+    day: same[0]?.day ?? began,
+    model: same[0]?.model ?? null,
+    usage: same.map(({ usage }) => usage).reduce(addUsage),
+    agents: 0,
+    durationMs: 0,
+  }));
   const own = { ...base, day: began, model: null, usage: NO_USAGE, ...first, agents: 1, durationMs: record.durationMs ?? 0 };
   return [own, ...more];
 }
