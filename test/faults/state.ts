@@ -82,6 +82,7 @@ export function compare(actual: State, right: State): { readonly losses: string[
 
 /** Files of ours that an undisturbed run would not have left. */
 export function leftoversIn(data: string): string[] {
-  const known = /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
+  const known =
+    /^(index\.sqlite(-wal|-shm)?|kept\.sqlite(\.copy(-before)?)?(-wal|-shm)?|server\.json|(proxy-)?token|recordings\/.*|imported\/.*|.*\.log|\.cache\/.*)$/;
   return existsSync(data) ? filesBelow(data).filter((path) => !known.test(path)) : [];
 }
