@@ -60,7 +60,7 @@ function kindOf(name: string): SecretKind | null {
 const PLACEHOLDER =
   /^(?:\$|\$[A-Za-z_{(].*|<.*|\{.*|%[^%]*%|%[sdvq@]|\*+|\.{2,}|x{3,}|-+|\?+|\/\/.*|(?:your|insert|enter|replace|change|example|sample|dummy|fake|mock)[\w .-]*|(?:string|str|number|int|bool(?:ean)?|null|none|nil|undefined|true|false|yes|no|on|off|unknown|optional|required|object|bytes|buffer|function|void|never|text|hidden|redacted|withheld|empty|missing|invalid|default|self|this|new|await|async|return|typeof|not|is|has|and|or|fail(?:ed)?|skip(?:ped)?|passed|0[xbo])|process\.env.*|os\.environ.*|env[.(].*|import\.meta.*|secrets\..*|vars\..*|var\..*|config\..*|settings\..*|options\..*|opts\..*|params\..*|props\..*|args\..*|this\..*|self\..*|req\..*|request\..*|ctx\..*)$/i;
 const SECRET_WORDS =
-  /^(?:(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|api|access|private|keys?|credentials?|auth(?:orization)?|bearer|basic|cookie)[\s:._*-]*)+$/i;
+  /^[_ -]?(?:(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|(?:api|access|private)(?=[_ -]?key)|keys?|credentials?|auth(?:orization)?|bearer|basic|cookie)[\s:._*-]*)+$/i;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*$/;
 const SENTENCE = /\s/;
 /** A scheme and what goes with it, or cookies. */
@@ -95,9 +95,12 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
   return !isCode && (kind === "password" || (/\d/.test(value) && !isPlain(value)));
 }
 
-/** Words of a language or of a program: `userToken`, `application/json`, `x-api-key`, `Bearer`, `v1`. */
+/**
+ * Words of a language or of a program: `userToken`, `application/json`, `x-api-key`, `Bearer`, `v1`.
+ * Each character can be read in one way only, so that a long text that is none takes no longer than one that is.
+ */
 const isPlain = (value: string) =>
-  /^[A-Z]?[a-z]+(?:(?:[ _./:-]|(?=[A-Z]))(?:[A-Za-z][a-z]*)?\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(value) && value.length > 3;
+  /^[A-Z]?[a-z]+(?:[ _./:-](?![A-Z])[a-z]*\d{0,2}|[ _./:-]?[A-Z][a-z]*\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(value) && value.length > 3;
 
 const MIN_RANDOM = 14;
 const MAX_RANDOM = 512;

@@ -41,18 +41,21 @@ describe("the user of a client, by the kernel's table", () => {
     expect(await new LinuxClients(() => Promise.resolve(TABLE)).userOf({ ...LOCAL, remotePort: 0xd437 })).toBe(null);
   });
 
-  it("costs one reading for all who ask during another, and at most three for one that is not there", async () => {
-    let reads = 0;
-    const clients = new LinuxClients(async () => {
-      reads += 1;
+  it("costs one reading for all who ask during another, and at most three of each table for one that is not there", async () => {
+    const reads: string[] = [];
+    const clients = new LinuxClients(async (path) => {
+      reads.push(path);
       return TABLE;
     });
     const first = clients.userOf({ ...LOCAL, remotePort: 0xd431 });
     const others = Array.from({ length: 100 }, () => clients.userOf({ ...LOCAL, remotePort: 0xd431 }));
     expect(new Set(await Promise.all([first, ...others]))).toEqual(new Set([1001]));
-    expect(reads).toBeLessThanOrEqual(2);
-    reads = 0;
+    expect(reads.length).toBeLessThanOrEqual(2);
+    reads.length = 0;
     expect(await clients.userOf({ ...LOCAL, remotePort: 0x1111 })).toBe(null);
-    expect(reads).toBe(3);
+    expect(reads).toEqual(["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/tcp", "/proc/net/tcp6", "/proc/net/tcp", "/proc/net/tcp6"]);
+    reads.length = 0;
+    expect(await clients.userOf({ localAddress: "::1", localPort: 0x128b, remoteAddress: "::1", remotePort: 0xd436 })).toBe(1004);
+    expect(reads).toEqual(["/proc/net/tcp6"]);
   });
 });

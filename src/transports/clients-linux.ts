@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { endianness } from "node:os";
 import type { Clients, Connection } from "./clients.ts";
 
-const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
+const [TABLE, TABLE_6] = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 /** More than 100,000 connections; what is not found within is not known. */
 const MAX_TABLE = 16 << 20;
 /** The kernel writes the table bit by bit: while connections come and go, it may leave one out. */
@@ -13,28 +13,43 @@ const OVERFLOW_USER = 65_534;
 
 /** Looks the client's own end of the connection up in the kernel's table of TCP connections, which names its user. */
 export class LinuxClients implements Clients {
-  readonly #read: () => Promise<string>;
-  #reading: Promise<unknown> = Promise.resolve();
-  #next: Promise<string> | null = null;
+  readonly #tables: ReadonlyMap<string, SharedReading>;
 
-  constructor(read: () => Promise<string> = readTables) {
-    this.#read = read;
+  constructor(read: (path: string) => Promise<string> = readTable) {
+    this.#tables = new Map([TABLE, TABLE_6].map((path) => [path, new SharedReading(() => read(path))]));
   }
 
   async userOf(connection: Connection): Promise<number | null> {
+    // Where both ends are sockets for IPv4, as a rule, one table has them.
+    const paths = isIPv4(plainAddress(connection.remoteAddress)) ? [TABLE, TABLE_6] : [TABLE_6];
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const user = userIn(await this.#table(), connection);
-      if (user !== null) return user === OVERFLOW_USER ? null : user;
+      let text = "";
+      for (const path of paths) {
+        text += `\n${await this.#tables.get(path)?.next()}`;
+        const user = userIn(text, connection);
+        if (user !== null) return user === OVERFLOW_USER ? null : user;
+      }
     }
     return null;
   }
+}
 
-  /** One that is read from now on. Those who ask while one is being read share the next. */
-  #table(): Promise<string> {
-    this.#next ??= this.#reading.then(() => {
+/** Going through all connections costs the kernel milliseconds: those who ask during one reading share the next. */
+class SharedReading {
+  readonly #read: () => Promise<string>;
+  #current: Promise<unknown> = Promise.resolve();
+  #next: Promise<string> | null = null;
+
+  constructor(read: () => Promise<string>) {
+    this.#read = read;
+  }
+
+  /** One that begins from now on. */
+  next(): Promise<string> {
+    this.#next ??= this.#current.then(() => {
       this.#next = null;
       const reading = this.#read();
-      this.#reading = reading.catch(() => {});
+      this.#current = reading.catch(() => {});
       return reading;
     });
     return this.#next;
@@ -63,7 +78,7 @@ function rowOf(table: string, from: readonly string[], to: readonly string[]): n
 
 /** How the table may name one end: an IPv4 address stands in the table of IPv6 sockets, too. */
 function namesOf(address = "", port = 0): readonly string[] {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  const plain = plainAddress(address);
   const end = port.toString(16).toUpperCase().padStart(4, "0");
   if (isIPv4(plain)) {
     const word = plain.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
@@ -72,6 +87,9 @@ function namesOf(address = "", port = 0): readonly string[] {
   }
   return isIPv6(plain) ? [`${asStored(expanded(plain))}:${end}`] : [];
 }
+
+/** An IPv4 address as such, and without a zone. */
+const plainAddress = (address = "") => address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 
 function expanded(address: string): string {
   const [left = [], right = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
@@ -86,17 +104,19 @@ function asStored(hex: string): string {
   return stored.join("").toUpperCase();
 }
 
-async function readTables(): Promise<string> {
-  return (await Promise.all(TABLES.map(readTable))).join("\n");
-}
-
 /** Empty where it cannot be read: not every system has IPv6, or shows the table. */
 async function readTable(path: string): Promise<string> {
   let file: FileHandle | null = null;
   try {
     file = await open(path);
+    // The kernel gives out a page at a time.
+    const page = Buffer.alloc(8192);
     let text = "";
-    for await (const chunk of file.createReadStream({ encoding: "latin1", end: MAX_TABLE - 1, autoClose: false }) as AsyncIterable<string>) text += chunk;
+    while (text.length < MAX_TABLE) {
+      const { bytesRead } = await file.read(page, 0, page.length, null);
+      if (bytesRead === 0) break;
+      text += page.toString("latin1", 0, bytesRead);
+    }
     return text;
   } catch {
     return "";

@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
@@ -6,8 +6,9 @@ import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
 /** How the bytes of a file may be packed. */
 export type Packing = "zstd";
 
-/** What is packed in a file, piece by piece, each good until the next; the first `from` bytes of it are passed over. A file made to unpack without end throws, and one that is cut off; not so with Node.js 22, which says nothing of it. */
+/** What is packed in a file, piece by piece, each good until the next; the first `from` bytes of it are passed over. A file made to unpack without end throws, and one that is cut off. */
 export async function* unpacked(path: string, from: number): AsyncGenerator<Buffer> {
+  checkWhole(path);
   const unpacking = createZstdDecompress();
   // Errors of either end come out where the pieces are awaited.
   pipeline(createReadStream(path), unpacking, () => {});
@@ -19,4 +20,45 @@ export async function* unpacked(path: string, from: number): AsyncGenerator<Buff
     if (position > max) throw new TooLarge(`it unpacks to more than ${max} bytes, ${MAX_UNPACK_RATIO} times its size`);
     if (start < chunk.length) yield chunk.subarray(start);
   }
+}
+
+const FRAME = 0xfd2fb528;
+const SKIPPED_FRAME = 0x184d2a50;
+const RUN_LENGTH_BLOCK = 1;
+
+/** Throws where the last frame or block of zstd data (RFC 8878) is cut off: Node.js 22 takes that for the end of the file. Only the headers are read. */
+function checkWhole(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    const number = (at: number, bytes: number) => {
+      const buffer = Buffer.alloc(bytes);
+      if (readSync(file, buffer, 0, bytes, at) < bytes) throw new Error("unexpected end of file");
+      return buffer.readUIntLE(0, bytes);
+    };
+    let at = 0;
+    while (at < size) {
+      const magic = number(at, 4);
+      if (magic !== FRAME && magic - (magic % 16) !== SKIPPED_FRAME) throw new Error("it is not packed as its name says");
+      at = magic === FRAME ? afterFrame(number, at + 4) : at + 8 + number(at + 4, 4);
+    }
+    if (at > size) throw new Error("unexpected end of file");
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Where the frame ends whose descriptor stands at `start`. */
+function afterFrame(number: (at: number, bytes: number) => number, start: number): number {
+  const descriptor = number(start, 1);
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
+  let at = start + 1 + (isSingleSegment ? 0 : 1) + dictionaryBytes + sizeBytes;
+  for (let isLast = false; !isLast; ) {
+    const block = number(at, 3);
+    isLast = (block & 1) === 1;
+    at += 3 + (((block >> 1) & 3) === RUN_LENGTH_BLOCK ? 1 : block >> 3);
+  }
+  return at + ((descriptor & 4) !== 0 ? 4 : 0);
 }

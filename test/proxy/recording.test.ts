@@ -164,7 +164,7 @@ it("an answer made to unpack without end is passed on as it is, and read up to a
   const ended = recorded(proxied)
     .split("\n")
     .filter((line) => line.includes('"is":"ended"'));
-  expect(JSON.parse(ended[0] ?? "")).toMatchObject({ note: { bytes: bomb.length } });
+  expect(ended.map((line) => (JSON.parse(line) as { note: { bytes: number } }).note.bytes)).toContain(bomb.length);
   expect(proxied.talk).toEqual([]);
 });
 
