@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { type AgentKey, threadKey, threadOf } from "../core/ids.ts";
 import { PrintedBy } from "../core/printed.ts";
 import type { Parser, Provider } from "../core/provider.ts";
-import { recordedLine } from "../core/recording.ts";
+import { recordedAlready, recordedLine } from "../core/recording.ts";
 import { beganNote, endedNote, type RunBegan, type RunEnded } from "../core/run-note.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { run as unknownCommand } from "../providers/run/index.ts";
-import { Recorder } from "../transports/recorder.ts";
+import { endOfRecording, Recorder } from "../transports/recorder.ts";
 import { type Env, recordingsRoot } from "./home.ts";
 
 interface Heard {
@@ -71,6 +71,12 @@ export class RunOutput {
     this.#isDecided = provider !== undefined && provider !== unknownCommand;
     if (this.#isDecided) this.#provider = provider ?? null;
     else this.began(note, { isKnown: false, isTold: false });
+  }
+
+  /** How many of these lines the process before us had recorded when it was killed. */
+  recordedAlready(lines: readonly string[]): number {
+    const path = this.#isDecided ? this.#recorder?.path : undefined;
+    return path === undefined ? 0 : recordedAlready(endOfRecording(path), lines);
   }
 
   line(line: string): void {

@@ -23,7 +23,21 @@ const output = run === undefined || provider === undefined ? null : new RunOutpu
 if (run !== undefined) output?.resume(run.began);
 
 const from = new Socket({ fd: STANDBY_READS, readable: true, writable: false });
-from.unshift(heldBytes());
+const held = heldBytes();
+from.unshift(held);
+// The wrapper may have been killed after it had recorded what it held, and before it could say so.
+let recorded = output?.recordedAlready(linesIn(held.toString("utf8"))) ?? 0;
 // How the command ended only its parent could know.
 from.once("close", () => output?.ended(null));
-passOn(from, process.stdout, (line) => output?.line(line));
+passOn(from, process.stdout, (line) => {
+  if (recorded > 0) recorded -= 1;
+  else output?.line(line);
+});
+
+/** Whole lines that say anything. */
+function linesIn(text: string): string[] {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .filter((line) => line.trim() !== "");
+}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readRecorded, recordedLine, recordedNote } from "./recording.ts";
+import { readRecorded, recordedAlready, recordedLine, recordedNote } from "./recording.ts";
 
 const read = (line: string) => readRecorded(new TextEncoder().encode(line));
 
@@ -37,4 +37,17 @@ describe("a recorded line", () => {
   it("of nobody's is none", () => {
     for (const junk of ["", "null", "[]", '{"at":1}', '{"at":"1","raw":1}', '{"at":1,"raw":', '{"at":1,"note":3}', '{"raw":1}']) expect(read(junk)).toBeNull();
   });
+});
+
+describe("lines that were recorded before a kill", () => {
+  const recording = recordedLine('{"n":1}', 1) + recordedLine("words", 2) + recordedLine('{"n":2}', 3);
+
+  it.each([
+    [["x"], 0],
+    [[], 0],
+    [['{"n":2}'], 1],
+    [["words", '{"n":2}', '{"n":3}'], 2],
+    [['{"n":1}', "words"], 0],
+    [['{"n":1}', "words", '{"n":2}'], 3],
+  ] as const)("%j: %d", (lines, count) => expect(recordedAlready(recording, lines)).toBe(count));
 });

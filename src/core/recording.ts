@@ -14,6 +14,16 @@ export function recordedLine(line: string, at: number): string {
 
 export const recordedNote = (note: JsonObject, at: number) => `{"at":${at},"note":${JSON.stringify(note)}}\n`;
 
+/** How many of these lines, from the first one on, stand at the end of a recording: whoever was killed had recorded them. */
+export function recordedAlready(recording: string, lines: readonly string[]): number {
+  const said = (line: string) => line.replace(/^\{"at":\d+,/, "");
+  const kept = recording.trimEnd().split("\n").map(said);
+  const asked = lines.map((line) => said(recordedLine(line, 0).trimEnd()));
+  for (let count = Math.min(asked.length, kept.length); count > 0; count -= 1)
+    if (asked.slice(0, count).every((line, i) => line === kept[kept.length - count + i])) return count;
+  return 0;
+}
+
 /** Null for what no recorder of ours wrote: a line cut off by a crash, say. */
 export function readRecorded(record: Uint8Array): Recorded | null {
   const line = asObject(parseJson(decodeText(record).text)?.value);

@@ -1,10 +1,25 @@
-import { closeSync, fstatSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { JsonObject } from "../core/json.ts";
 import { recordedLine, recordedNote } from "../core/recording.ts";
 import { openPrivate, privateFolder } from "./private.ts";
 
 const NEWLINE = 10;
+
+/** More than one read from a pipe gives, with what is recorded around it. */
+const END_BYTES = 256 << 10;
+
+/** The last lines of a recording; the first of them may be cut off. */
+export function endOfRecording(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(Math.min(size, END_BYTES));
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, size - bytes.length));
+  } finally {
+    closeSync(file);
+  }
+}
 
 /**
  * Appends what a live source says to a file, line by line, before anybody does anything with it. A crash loses at most the line being written.
