@@ -10,8 +10,9 @@ import { install } from "./install.ts";
 import { Group, type Run } from "./process.ts";
 
 /** It begins by looking at a great deal. */
-const UP_WITHIN_MS = 60_000;
-/** What is asked while it begins is never answered. */
+const UP_WITHIN_MS = 120_000;
+/** What is asked while it begins is never answered, and asked again. */
+const UP_ANSWER_MS = 5_000;
 const ANSWER_MS = 60_000;
 
 export interface OpenCode {
@@ -56,10 +57,10 @@ export async function openOpenCode(command: string[], modelUrl: string, extra: o
       group.start([...command, "serve", "--hostname", "127.0.0.1", "--port", String(port)], { cwd: project, env: { ...environment(home), ...secret } });
       const url = `http://127.0.0.1:${port}`;
       const headers = { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`, "Content-Type": "application/json" };
-      const send = (method: string, path: string, body?: unknown) =>
-        fetch(`${url}${path}`, { method, headers, signal: AbortSignal.timeout(ANSWER_MS), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      const send = (method: string, path: string, body?: unknown, patience = ANSWER_MS) =>
+        fetch(`${url}${path}`, { method, headers, signal: AbortSignal.timeout(patience), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
       const isUp = () =>
-        send("GET", "/global/health").then(
+        send("GET", "/global/health", undefined, UP_ANSWER_MS).then(
           ({ ok }) => ok,
           () => false,
         );
