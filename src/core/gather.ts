@@ -169,7 +169,9 @@ export function gatherAgents(
         fact satisfies never;
     }
   }
-  return new Map([...about].map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
+  // By name: in which order agents are mentioned depends on what is folded.
+  const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
+  return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
 
 function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>, fold: Fold | undefined): GatheredAgent {

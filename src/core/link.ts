@@ -165,8 +165,7 @@ export function link(observations: Iterable<Observation>, options: LinkOptions, 
     [...settled.values()].flatMap(({ settlements }) => settlements.flatMap((s) => s.revealed ?? [])),
     (found) => found.agent,
   );
-  // By name: in which order agents were found depends on what was folded.
-  const internals = Map.groupBy([...named].filter(isInternal).sort().map(infoOf), (g) => hostOf(g.key));
+  const internals = Map.groupBy([...named].filter(isInternal).map(infoOf), (g) => hostOf(g.key));
 
   const order = topDown(agents, parentOf, infoOf, (key) => parentage.spawnCall(key)?.at ?? null);
   const processes = processViews(facts, infoOf, options.liveness);
