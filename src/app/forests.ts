@@ -1,7 +1,7 @@
 import type { AgentKey } from "../core/ids.ts";
 import type { Forest } from "../core/link.ts";
 import type { ManualLink } from "../core/parents.ts";
-import { holdYoungHeap } from "../stores/young-heap.ts";
+import { boundHeap } from "../stores/heap.ts";
 
 /** What a forest was worked out from. */
 export interface Basis {
@@ -33,7 +33,7 @@ export class Forests {
 
   keep(basis: Basis, forest: Forest): void {
     if (!this.isKeeping) return;
-    holdYoungHeap();
+    boundHeap();
     const name = nameOf(basis);
     const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
     const one: Kept = { name, threads: [...basis.versions.keys()], forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };

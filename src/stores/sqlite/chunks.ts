@@ -3,7 +3,7 @@ import { placeName } from "../../core/findings.ts";
 import { placeOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Facts } from "../../core/store.ts";
-import { holdYoungHeap } from "../young-heap.ts";
+import { boundHeap } from "../heap.ts";
 import { Bounded } from "./bounded.ts";
 import { pack, unpack } from "./packing.ts";
 import type { Statements } from "./statements.ts";
@@ -93,7 +93,7 @@ export class Chunks {
     const fresh = chunks.slice(read.length);
     for (const id of fresh) {
       facts.add(this.#unpacked.get(id) ?? this.#read(id, path));
-      if (fresh.length > MANY_CHUNKS) holdYoungHeap();
+      if (fresh.length > MANY_CHUNKS) boundHeap();
     }
     this.#folded.set(file, { facts, chunks });
     return facts;
