@@ -9,7 +9,7 @@ import { type Env, madeHome, retinueHome } from "./home.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Counts up when parsers or facts change: an index made by another reader is made anew. */
-const READER = 8;
+const READER = 9;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {
@@ -193,9 +193,9 @@ export class Index {
 }
 
 /** The files that a SQLite database in WAL mode consists of. */
-export const SQLITE_SUFFIXES = ["", "-wal", "-shm"] as const;
+const SQLITE_SUFFIXES = ["", "-wal", "-shm"] as const;
 
-export function moveDatabase(from: string, to: string): void {
+function moveDatabase(from: string, to: string): void {
   for (const suffix of SQLITE_SUFFIXES) if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
 }
 

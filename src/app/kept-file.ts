@@ -135,8 +135,7 @@ function restore(path: string, identity: string | null, error: Error, save: (fro
   // The name is never free: whoever opened it then would begin with nothing.
   linkOrMove(path, aside);
   for (const suffix of ["-wal", "-shm"]) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  if (from === undefined) rmSync(draft);
-  if (from === undefined) rmSync(path, { force: true });
+  if (from === undefined) for (const empty of [draft, path]) rmSync(empty, { force: true });
   else renameSync(draft, path);
   const outcome =
     from === undefined
