@@ -55,7 +55,9 @@ async function start(name: string, args: readonly string[]): Promise<Started> {
   };
 }
 
-/** Sends a part of what the header promises, and goes. `Transfer-Encoding` is the other way to say how long a body is. */
+/**
+ * Sends a part of what the header promises, and goes. `Transfer-Encoding` is the other way to say how long a body is.
+ */
 async function abort({ hostname, port }: URL, method: string, path: string, type: string): Promise<void> {
   for (const length of ["Content-Length: 1000", "Transfer-Encoding: chunked"]) {
     const socket = connect(Number(port), hostname);
@@ -91,7 +93,7 @@ describe("an upload that is aborted", () => {
     } finally {
       await server.stop();
     }
-    expect(server.said().replace(/^.*Ctrl-C stops it.*\n/m, "")).toBe("");
+    expect(server.said().replace(/^.*Press Ctrl-C to stop.*\n/m, "")).toBe("");
   });
 
   it("prints nothing at the proxy", async () => {

@@ -1,4 +1,4 @@
-/** Ports of ours on loopback are for the user who started them: by the system's word where it has one, else by a token that nobody notices. */
+/** Ports of ours on loopback are for the user who started them: checked by the system if possible, else by a token. */
 import { type ExecFileException, execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -86,7 +86,7 @@ describe("where it does not tell", () => {
   afterAll(() => server.close());
   const visit = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: "manual", headers });
 
-  it("everybody is asked for the token, which is kept for this user alone and stays the same", async () => {
+  it("every client needs the token, which is private and stays the same", async () => {
     for (const path of ["/", "/api/threads", "/api/live", "/api/openapi.json"]) expect((await server.get(path)).status).toBe(401);
     expect((await server.get("/v1/logs", { ...POST, body: "{}" })).status).toBe(401);
     expect((await server.get("/api/threads", { headers: { Authorization: `Bearer ${server.token}` } })).status).toBe(200);
@@ -110,7 +110,7 @@ describe("where it does not tell", () => {
     expect((await visit(`${server.url}api/threads`, { Authorization: `Bearer ${kept.Cookie.split("=")[1]}` })).status).toBe(401);
   });
 
-  it("whoever has the token gets another such address", async () => {
+  it("a client with the token gets another such address", async () => {
     const [one, two] = [await addressFrom(server), await addressFrom(server)];
     expect(one).not.toBe(two);
     for (const address of [two, one]) expect((await visit(address)).status).toBe(303);
@@ -255,8 +255,8 @@ describe("servers that are followed", () => {
       const [trusting, strict, again] = [new Relays(env, [remote.url]), new Relays(env, []), new Relays(env, [])];
       await trusting.add(remote);
       await trusting.stop();
-      await expect(strict.add(remote)).rejects.toThrow(/beyond this machine/);
-      await expect(again.resume()).rejects.toThrow(/beyond this machine/);
+      await expect(strict.add(remote)).rejects.toThrow(/not on this machine/);
+      await expect(again.resume()).rejects.toThrow(/not on this machine/);
       expect([...strict.list, ...again.list]).toEqual([]);
     } finally {
       rmSync(folder, { recursive: true });

@@ -29,7 +29,10 @@ const MAX_LINES = 400;
 /** The only files that turn numbers and times into words; the second one adds the time zone of the browser. */
 const FORMATTERS = new Set(["src/core/format.ts", "web/src/data/format.ts"]);
 
-/** Decimals, dollar signs before an amount, percent signs and units of time after one, local dates, plurals, and the dash for what is unknown. */
+/**
+ * Decimals, dollar signs before an amount, percent signs and units of time after one, local dates, plurals, and the
+ * dash for what is unknown.
+ */
 const FORMATTING = /\.toFixed\(|\.toLocale\w+\(|\bIntl\.|[`"]\$(?:\$\{|")|\} (?:%|ms|s|m|h|d)[`<\s]|=== 1 \? "" : "s"|"–"/;
 
 /** The type, not a variable of that name. */
@@ -37,7 +40,10 @@ const EXPLICIT_ANY = /(?:[:<|&]|\bas)\s*any\b(?!\s*(?:[(.?]|[!=]==))/;
 
 const MAKING = /\b(?:mkdir|writeFile|appendFile|copyFile|createWriteStream)(?:Sync)?\(/;
 
-/** The one place, and those that write what is not retinue's own, or into a folder that is closed already: staged imports, and databases that the app has made. */
+/**
+ * The one place, and those that write what is not retinue's own, or into a folder that is closed already: staged
+ * imports, and databases that the app has made.
+ */
 const WRITERS = [
   "src/transports/private.ts",
   "src/app/hook-install.ts",

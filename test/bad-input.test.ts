@@ -1,8 +1,9 @@
 /**
- * Files as crashes, full disks, editors and bad wires leave them. Whatever they hold: no crash, no agent lost that a record still speaks of,
- * every model call once, and a line in `doctor` for what could not be read.
+ * Files as crashes, full disks, editors and bad wires leave them. Whatever they hold: no crash, no agent lost that a
+ * record still speaks of, every model call once, and a line in `doctor` for what could not be read.
  *
- * `FUZZ_RUNS=5000 FUZZ_SEED=7 npx vitest run test/bad-input.test.ts` looks further. What it finds goes to fixtures/regressions, with a note.
+ * `FUZZ_RUNS=5000 FUZZ_SEED=7 npx vitest run test/bad-input.test.ts` looks further. What it finds goes to
+ * fixtures/regressions, with a note.
  */
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +45,7 @@ function spoil(home: string, { files, change }: Mutation, seed: number): void {
 }
 
 describe("every recording", () => {
-  it("as it is: the oracle finds everybody, and nothing to complain of", async () => {
+  it("unchanged: the oracle finds all agents and no problems", async () => {
     for (const recorded of HOMES) {
       const seen = await look(recorded.home, join(scratch(), "none"));
       expectNothingLost(recorded.home, recorded.threads, seen);

@@ -1,6 +1,7 @@
 /**
- * The same as bad-input.test.ts, for the other products, by what holds for all of them: whatever files hold, no crash, nobody lost whom a record that can
- * be read still names, no model call counted twice, and a line in `doctor` for what could not be read.
+ * The same as bad-input.test.ts, for the other products, by what holds for all of them: whatever files hold, no crash,
+ * nobody lost whom a record that can be read still names, no model call counted twice, and a line in `doctor` for what
+ * could not be read.
  */
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

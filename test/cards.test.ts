@@ -1,4 +1,7 @@
-/** Cards over a server that is followed: made, moved by what its threads do, delayed by agents, shown to wait; the same with cuts and without. */
+/**
+ * Cards over a server that is followed: made, moved by what its threads do, delayed by agents, shown to wait; the same
+ * with cuts and without.
+ */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Card } from "../src/core/card.ts";
 import { FakeServer, type Followed, followed, recordedAnswers } from "./opencode-server.ts";
@@ -152,7 +155,7 @@ describe("a session.error", () => {
     return items.filter((one) => (one.kind ?? one.event_type) === "error").map((one) => one.text ?? one.content);
   };
 
-  it("alone makes an agent errored, and is told in its log and in the card's, once", async () => {
+  it("alone makes an agent errored, and is reported in its log and in the card's, once", async () => {
     const { id } = await atWork();
     server.send(failure("ProviderAuthError", "no key"));
     await until(async () => (await statusOf(uri)).status === "errored");
@@ -222,7 +225,7 @@ describe("a session.error", () => {
 });
 
 describe("a card", () => {
-  it("shows nobody waiting for a permission who did not ask for one", async () => {
+  it("shows no agent as waiting for a permission without a request", async () => {
     const recording = followed("permission");
     const [{ root, agents } = { root: "", agents: [] }] = recording.threads;
     const child = agents[1]?.agentId ?? "";
@@ -354,7 +357,7 @@ describe("a card", () => {
     }
   });
 
-  it("is told live, and when it is gone", async () => {
+  it("is reported live, and when it is gone", async () => {
     const reader = new LiveReader(new URL("/api/live?cards=true", retinue.url));
     await until(() => reader.of("ready").length === 1);
     const { id } = await send<Card>("POST", "/api/cards", { title: "Think" });

@@ -1,6 +1,7 @@
 /**
- * Rollouts as crashes, full disks, editors and bad wires leave them: no crash, no thread lost whose file is there, no answer counted twice,
- * and a line in `doctor` for what could not be read. `FUZZ_RUNS=2000 FUZZ_SEED=7 npx vitest run test/codex-bad-input.test.ts` looks further.
+ * Rollouts as crashes, full disks, editors and bad wires leave them: no crash, no thread lost whose file is there, no
+ * answer counted twice, and a line in `doctor` for what could not be read. `FUZZ_RUNS=2000 FUZZ_SEED=7 npx vitest run
+ * test/codex-bad-input.test.ts` looks further.
  */
 import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,7 +55,8 @@ describe.each(MUTATIONS.filter(({ files }) => files.test("x.jsonl")))("a rollout
         const { machine, shown, examined } = await look(home, join(home, "..", "data"), { providers: [codex] });
         expectNobodyLost(home, new Set([...machine.forest.agents.values()].flatMap((a) => [a.sessionId, a.agentId ?? ""])));
         const calls = shown.reduce((sum, tree) => sum + tree.usage.subtree.calls, 0);
-        // Where a fork's totals go on from its parent's, its own part must be told from what it inherited, and the lines that tell may be lost.
+        // Where a fork's totals go on from its parent's, its own part must be told from what it inherited, and the
+        // lines that tell may be lost.
         const isSure = mutation.name !== "lines in any order" && !["fork", "any-v2"].some((part) => recorded.name.includes(part));
         if (isSure) expect(calls, `calls in ${home}`).toBeLessThanOrEqual(callsIn(recorded));
         if (RUINS.has(mutation.name) && spoilt.some((path) => statSync(join(home, path)).size > 0)) expect(examined.problems).not.toEqual([]);

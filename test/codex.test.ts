@@ -1,4 +1,7 @@
-/** Threads of Codex in whatever order and state their files turn up: each is a file of its own, and the tree must hold them together. */
+/**
+ * Threads of Codex in whatever order and state their files turn up: each is a file of its own, and the tree must hold
+ * them together.
+ */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -66,7 +69,7 @@ function treesOf(library: Library): AgentTree[] {
   return forest.roots.map((key) => treeOf(forest, key, () => null));
 }
 
-/** Who stands below whom, by the last part of each URI, with the calls of each. */
+/** Who is below whom, by the last part of each URI, with the calls of each. */
 const shape = (tree: AgentTree): unknown => [tree.uri.split("/").at(-1), tree.usage.own.calls, ...tree.children.map(shape)];
 
 describe.each(STORES)("threads that name each other, in the store %s", (_, open) => {
@@ -89,7 +92,7 @@ describe.each(STORES)("threads that name each other, in the store %s", (_, open)
     store.close();
   });
 
-  it("stand under a root whose own file is gone, which is said", async () => {
+  it("are under a root whose own file is missing, which is reported", async () => {
     const home = new Home("v2-nested");
     const [root, ...below] = home.files;
     for (const file of below) home.put(file);
@@ -142,19 +145,16 @@ describe("a parent that was killed before it could write down", () => {
     return `${lines.slice(0, lines.findIndex((line) => /"type":"function_call",.*"name":"spawn_agent"/.test(line)) + 1).join("\n")}\n`;
   };
 
-  it.each(["v1-single", "v2-single", "any-fork@0.107.0", "any-v2@0.121.0"])(
-    "which child its call made has that child, and nobody besides: %s",
-    async (name) => {
-      const home = new Home(name);
-      const [root = "", child = ""] = home.files;
-      home.put(root, upToCall);
-      home.put(child);
-      const library = home.library(new MemoryStore());
-      await library.refresh();
-      const [tree] = treesOf(library);
-      expect(tree?.children.map((c) => [c.agentId, c.link?.toolCallId?.startsWith("call_")])).toEqual([[idIn(child), true]]);
-    },
-  );
+  it.each(["v1-single", "v2-single", "any-fork@0.107.0", "any-v2@0.121.0"])("which child its call spawned has only that child: %s", async (name) => {
+    const home = new Home(name);
+    const [root = "", child = ""] = home.files;
+    home.put(root, upToCall);
+    home.put(child);
+    const library = home.library(new MemoryStore());
+    await library.refresh();
+    const [tree] = treesOf(library);
+    expect(tree?.children.map((c) => [c.agentId, c.link?.toolCallId?.startsWith("call_")])).toEqual([[idIn(child), true]]);
+  });
 
   it("that a child began has an agent for its call", async () => {
     const home = new Home("v2-single");
@@ -196,7 +196,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
     library.close();
   });
 
-  it("is told of file by file, gone first or there first", async () => {
+  it("is reported file by file, gone first or there first", async () => {
     const home = new Home("v2-single").putAll();
     const [root = "", child = ""] = home.files.map((file) => join(home.path, file));
     const library = home.library(await open(home.path));
@@ -230,7 +230,7 @@ describe.each(STORES)("a rollout that goes elsewhere, in the store %s", (_, open
 });
 
 describe("a packed rollout", () => {
-  it("can be read, searched and told of like any other", async () => {
+  it("can be read, searched and reported like any other", async () => {
     const home = new Home("v2-packed").putAll();
     const library = home.library(new MemoryStore());
     await library.refresh();
@@ -244,7 +244,7 @@ describe("a packed rollout", () => {
     expect((await search(library, ["gamma", "result"], 5)).map((f) => f.snippet)).toContain("gamma result");
   });
 
-  it("that is cut off is told of, and what it said before stays", async () => {
+  it("that is truncated is reported, and the part before stays", async () => {
     const home = new Home("v2-packed").putAll();
     const library = home.library(new MemoryStore());
     await library.refresh();
@@ -258,7 +258,7 @@ describe("a packed rollout", () => {
 });
 
 describe("a thread whose writer holds its lock", () => {
-  it("runs, and is shut down as soon as nobody does", async (context) => {
+  it("runs, and is shut down when the lock is released", async (context) => {
     needsLinux("flock(1)")(context);
     const home = new Home("v2-kill");
     cpSync(join(recordedHome("codex", "v2-kill").home, "../home-at-kill"), home.path, { recursive: true });

@@ -39,27 +39,27 @@ describe("naming a thread or an agent", () => {
 describe("wrong words exit with 2: one line says what is wrong, one what would be right", () => {
   it.each([
     ["unknown scheme", ["foo://abc"], /unknown scheme foo/, /claude:\/\//],
-    ["empty part", ["claude://"], /a part is empty/, /<provider>:\/\/<thread>/],
+    ["empty part", ["claude://"], /empty part in URI/, /<provider>:\/\/<thread>/],
     ["more than two parts", [`claude://${THREAD}/a/b`], /more than two parts/, /<provider>:\/\/<thread>/],
-    ["query", [`claude://${THREAD}?x=1`], /no query and no fragment/, /<provider>:\/\/<thread>/],
-    ["fragment", [`claude://${THREAD}#x`], /no query and no fragment/, /<provider>:\/\/<thread>/],
-    ["path traversal", [`claude://${THREAD}/..`], /not a path/, /<provider>:\/\/<thread>/],
+    ["query", [`claude://${THREAD}?x=1`], /cannot have a query or fragment/, /<provider>:\/\/<thread>/],
+    ["fragment", [`claude://${THREAD}#x`], /cannot have a query or fragment/, /<provider>:\/\/<thread>/],
+    ["path traversal", [`claude://${THREAD}/..`], /cannot contain \. or \.\./, /<provider>:\/\/<thread>/],
     ["control characters", [`claude://${THREAD}\u0007`], /control characters/, /<provider>:\/\/<thread>/],
     ["an id that cannot be one", ["claude://not-an-id!"], /cannot be a thread id/, /UUID/],
     ["a prefix that is too short", ["claude://cd09"], /cannot be a thread id|6 characters/, /UUID/],
     ["two URIs", ["latest", "latest"], /too many arguments/, /usage: retinue/],
     ["unknown flag", ["--list"], /unknown option '--list'/, /usage: retinue/],
     ["unknown flag of a command", ["tree", "latest", "--list"], /unknown option '--list'/, /usage: retinue tree/],
-    ["--head with a command", ["-I", "tree", "latest"], /--head does not go with tree/, /retinue --head <uri>/],
+    ["--head with a command", ["-I", "tree", "latest"], /--head cannot be used with tree/, /retinue --head <uri>/],
     ["-I after a command", ["tree", "-I", "latest"], /unknown option '-I'/, /usage: retinue tree/],
-    ["--head of nothing", ["--head"], /wants to know of what/, /retinue --head <uri>/],
+    ["--head of nothing", ["--head"], /--head needs a URI/, /retinue --head <uri>/],
     ["a mistyped command", ["tre"], /neither a command nor a URI/, /did you mean: retinue tree/],
     ["an unknown command with an argument", ["foo", "bar"], /unknown command "foo"/, /commands: .*\btree\b/],
     ["a mistyped command with arguments", ["--json", "serch", "two", "words"], /unknown command "serch"/, /did you mean: retinue search/],
     ["a mistyped command with a URI and an option", ["tre", `claude://${THREAD}`, "--all"], /unknown command "tre"/, /did you mean: retinue tree/],
     ["two URIs of which one is a prefix", ["cd09e4", "latest"], /too many arguments/, /usage: retinue/],
     ["a missing argument", ["tree"], /missing required argument/, /usage: retinue tree/],
-    ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /whole number/],
+    ["a limit that is none", ["ls", "--limit", "many"], /--limit many/, /positive integer/],
     ["an unknown provider", ["ls", "--provider", "nobody"], /Allowed choices are .*claude/, /usage: retinue ls/],
     ["a time that is none", ["ls", "--since", "soon"], /not a time/, /2h/],
   ])("%s", async (_what, args, wrong, right) => {
@@ -186,7 +186,7 @@ describe("records and events", () => {
 });
 
 describe("why", () => {
-  it("names the deciding evidence, what else is known, and where each stands", async () => {
+  it("names the deciding evidence, what else is known, and the place of each", async () => {
     const found = (await retinueJson(NESTED, ["why", `latest/${L3}`])) as {
       parentEvidence: { decided: boolean; rule: string; from: string }[];
       status: { statusReason: string };
@@ -242,7 +242,7 @@ describe("search", () => {
       ref: { line: number };
     }[];
 
-  it("finds what was said, by whom, and shows it as it stands in the file", async () => {
+  it("finds texts and their agents, and shows them as in the file", async () => {
     const [hit, ...more] = await found("at", "level", "3");
     expect(more).toEqual([]);
     expect(hit).toMatchObject({ uri: `claude://${THREAD}/${L3}`, kind: "toolCall", snippet: expect.stringContaining("echo at level 3") });
@@ -259,7 +259,7 @@ describe("search", () => {
   });
   it("leaves out what tools answered, and says so", async () => {
     const { code, stderr } = await retinue(recordedHome("claude", "a-single").home, ["search", "alpha"]);
-    expect({ code, told: stderr.includes("what tools answered is not searched") }).toEqual({ code: 1, told: true });
+    expect({ code, told: stderr.includes("tool results are not searched") }).toEqual({ code: 1, told: true });
   });
 });
 
@@ -273,7 +273,7 @@ describe("manual links", () => {
     expect(child?.link).toMatchObject({ rule: "manual", source: "manual", confidence: 1 });
     expect(child?.link?.evidence.length).toBeGreaterThan(3);
     const circle = await run("link", `latest/${L1}`, `latest/${L2}`);
-    expect({ code: circle.code, said: circle.stderr.includes("circle") }).toEqual({ code: 1, said: true });
+    expect({ code: circle.code, said: circle.stderr.includes("cycle") }).toEqual({ code: 1, said: true });
     expect((await run("unlink", `latest/${L3}`)).stdout).toContain(L2);
     expect((await run("unlink", `latest/${L3}`)).code).toBe(1);
   });
@@ -313,7 +313,7 @@ describe("what people see", () => {
 
   it("doctor says what the operating system tells about running agents", async () => {
     const { stdout } = await retinue(join(scratch, "broken"), ["doctor"]);
-    expect(stdout).toContain(`What ${process.platform} tells about running agents\n  processes    number and start time of each process, from `);
+    expect(stdout).toContain(`How running agents are detected on ${process.platform}\n  processes    number and start time of each process, from `);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Compiled code is run, so it is kept where nobody else can write. */
+/** Compiled code is executed, so its cache must not be writable by others. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

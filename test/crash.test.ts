@@ -1,4 +1,7 @@
-/** The index survives processes that write it at the same time, damage, and folders where nothing can be written; test/faults kills those who write it. */
+/**
+ * The index survives processes that write it at the same time, damage, and folders where nothing can be written;
+ * test/faults kills those who write it.
+ */
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Products that keep their records in a database: what is read of it, what it costs, and what happens when it cannot be read. */
+/**
+ * Products that keep their records in a database: what is read of it, what it costs, and what happens when it cannot be
+ * read.
+ */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,7 +53,7 @@ const answers = (library: Library) => Object.fromEntries([...library.threads({})
 const told = (library: Library) => library.problems.map((p) => [p.code, p.where.slice(folder.length + 1)]);
 const MANY = 1_000;
 const FEW = 120;
-const DELETED = "its transcript has been deleted; this is what it said";
+const DELETED = "its transcript was deleted; this is its content before";
 
 function warnings(library: Library, things: readonly string[]): readonly (readonly string[])[] {
   const forest = library.forestOf(things.map((thing) => threadKey("toy", thing)));
@@ -81,13 +84,14 @@ describe("work is proportional to what is new", () => {
     const second = await refreshed();
     expect(answers(second).thing7).toBe("the newest answer");
     expect(projected).toEqual(["toy:thing7"]);
-    // The schema and its version, the mark, what is lost, what changed, the extent: a row each or few; and the one new record.
+    // The schema and its version, the mark, what is lost, what changed, the extent: a row each or few; and the one new
+    // record.
     expect(second.counts.rows).toBeLessThan(20);
     expect(second.counts.bytes).toBeLessThan(200);
     expect(second.counts.queries).toBeLessThanOrEqual(7);
   });
 
-  it("a row that changes replaces what it said, and only that", async () => {
+  it("a changed row replaces its own facts only", async () => {
     await refreshed();
     product.say("thing7", "more49", "said otherwise");
     product.say("thing7", "one more", "…");
@@ -153,12 +157,12 @@ describe("the product does not notice", () => {
     expect(answers(await refreshed())).toEqual({ a: "two" });
   });
 
-  it("and what it writes to its log is seen at once by whoever follows", async () => {
+  it("and what it writes to its log is seen at once by followers", async () => {
     product.say("a", "1", "one");
     const library = await refreshed();
     const stop = new AbortController();
     const heard: string[] = [];
-    for await (const threads of live(library, { signal: stop.signal })) {
+    for await (const { threads } of live(library, { signal: stop.signal })) {
       heard.push(...threads);
       if (heard.length === 0 && !stop.signal.aborted) setTimeout(() => product.say("a", "2", "two"), 50);
       if (answers(library).a === "two") stop.abort();
@@ -167,7 +171,7 @@ describe("the product does not notice", () => {
   });
 });
 
-describe("a database that cannot be read is told, and the rest is shown", () => {
+describe("a database that cannot be read is reported, and the rest is shown", () => {
   beforeEach(() => {
     for (let n = 0; n < FEW; n += 1) product.say(`thing${n}`, "a", `answer ${n}`.repeat(20));
     const other = new ToyProduct(join(folder, "other.db"));
@@ -235,7 +239,7 @@ describe("a database that cannot be read is told, and the rest is shown", () => 
     expect([Object.keys(answers(healed)).length, told(healed)]).toEqual([FEW + 1, []]);
   });
 
-  it("that vanishes: what it said stays known, as deleted", async () => {
+  it("that is deleted: its facts stay, marked as deleted", async () => {
     const library = await refreshed();
     product.close();
     rmSync(path);

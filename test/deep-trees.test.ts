@@ -1,4 +1,7 @@
-/** Agents that spawn agents 3,000 levels deep: nothing recurses, and what is written grows with the number of agents, not with its square. */
+/**
+ * Agents that spawn agents 3,000 levels deep: nothing recurses, and what is written grows with the number of agents,
+ * not with its square.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -95,7 +98,7 @@ describe(`a tree ${LEVELS} levels deep`, () => {
     }
   });
 
-  it("is drawn in a terminal, each row with its depth where it stands too deep to be indented", async () => {
+  it("is drawn in a terminal, each row with its depth if it is too deep to indent", async () => {
     const terminal = { ...openTerminal({ color: false, quiet: true }), width: null };
     const shown = renderTree(tree, terminal, { all: true });
     expect(shown.split("\n").filter((line) => /(?:─|⋯ \d+) Level \d+/.test(line))).toHaveLength(LEVELS);

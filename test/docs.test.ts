@@ -13,7 +13,7 @@ describe("docs/settings.md", () => {
   const path = join(ROOT, "docs", "settings.md");
 
   it("has every key as the code has it", () => {
-    const rows = Object.entries(SETTINGS).map(([key, { says, kind, shown }]) => [`\`${key}\``, says, kind.form, shown].join(" | "));
+    const rows = Object.entries(SETTINGS).map(([key, { text: says, kind, shown }]) => [`\`${key}\``, says, kind.form, shown].join(" | "));
     const table = ["| key | what it does | write | default |", "| --- | --- | --- | --- |", ...rows.map((row) => `| ${row} |`)].join("\n");
     const page = readFileSync(path, "utf8");
     const right = page.replace(/(?<=<!-- table -->\n)[\s\S]*(?=<!-- \/table -->)/, `${table}\n`);
@@ -43,9 +43,14 @@ describe("SECURITY.md", () => {
 });
 
 describe("README.md", () => {
-  it("names every command", () => {
+  it("lists exactly the commands of the program", () => {
     const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-    const missing = buildProgram().commands.filter((command) => !new RegExp(`\\b${command.name()}\\b`).test(readme));
-    expect(missing.map((command) => command.name())).toEqual([]);
+    const [, list = ""] = /^## Commands\n+```sh\n([\s\S]*?)```/m.exec(readme) ?? [];
+    const listed = [...list.matchAll(/^retinue ([a-z]+)(?!\w|:)/gm)].map(([, name]) => name);
+    expect(listed.sort()).toEqual(
+      buildProgram()
+        .commands.map((command) => command.name())
+        .sort(),
+    );
   });
 });

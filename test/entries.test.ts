@@ -53,7 +53,7 @@ describe("an entry", () => {
     expect(stdout).toMatch(/^---\nuri: pi:.*\n[\s\S]*mode: entry\n[\s\S]*---\n\n# Thread Entry\n/);
   });
 
-  it("that is not there is told like an agent that is not", async () => {
+  it("that is not there is reported like an agent that is not", async () => {
     const { code, stderr } = await retinue(home, [`pi://${THREAD}/ffffffff`]);
     expect(code).toBe(1);
     expect(stderr).toContain(`no agent ffffffff in pi://${THREAD}`);

@@ -1,4 +1,7 @@
-/** Every command there is, on a terminal, over a hostile transcript: it prints nothing that the terminal would obey, and contacts nothing outside this machine. */
+/**
+ * Every command there is, on a terminal, over a hostile transcript: it prints nothing that the terminal would obey, and
+ * contacts nothing outside this machine.
+ */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -141,7 +144,7 @@ async function perform({ args, stdin, until }: Run): Promise<{ readonly code: nu
   return { code, output: output.replace(/\r\n/g, "\n") };
 }
 
-/** A server that nobody asks anything would contact nobody. */
+/** A server without requests would contact no host. */
 async function useServer(command: string, output: string): Promise<void> {
   const url = /http:\/\/[^\s\u001b]+/.exec(output)?.[0] ?? "";
   if (command === "proxy") await fetch(`${url}/v1/messages`, { method: "POST", body: "{}" });

@@ -53,14 +53,14 @@ describe("files", () => {
 
   it.each([
     [["html"], "no URI"],
-    [["html", "latest", "--follow"], "--follow writes html again and again"],
-    [["json", "--backfill", "--since", "1d"], "--backfill does not go with json"],
-    [["otlp", "--backfill"], "--backfill wants to know how far back"],
-    [["otlp", "latest", "--since", "1d"], "--since goes with --backfill"],
-    [["otlp", "latest", "--old", "skip"], "--old does not go with otlp"],
-    [["langsmith", "latest"], "no key for LangSmith is set"],
+    [["html", "latest", "--follow"], "--follow needs a file to rewrite"],
+    [["json", "--backfill", "--since", "1d"], "--backfill cannot be used with json"],
+    [["otlp", "--backfill"], "--backfill needs --since"],
+    [["otlp", "latest", "--since", "1d"], "--since needs --backfill"],
+    [["otlp", "latest", "--old", "skip"], "--old cannot be used with otlp"],
+    [["langsmith", "latest"], "no LangSmith API key is set"],
     [["nonsense", "latest"], "nonsense"],
-  ])("%j is told what is wrong with it", async (args, words) => {
+  ])("%j names the error", async (args, words) => {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(words);
@@ -146,7 +146,7 @@ describe("langsmith", () => {
     const log = readFileSync(join(env.RETINUE_HOME as string, "logs/export.log"), "utf8");
     for (const words of [
       /call toolu_\w+ spawned agent \w+/,
-      /call toolu_\w+ of Bash spawned nobody/,
+      /call toolu_\w+ of Bash spawned no agent/,
       /read .*\.jsonl, \d+ bytes/,
       /sending \d+ \(\d+ bytes\)/,
       /answers: 202 \(accepted\)/,
@@ -265,8 +265,8 @@ describe("otlp", () => {
     answer = { status: 200, body };
     const { code, stderr } = await run("otlp", "latest");
     // The same for each of two turns.
-    expect([code, stderr]).toEqual([0, "turned down: 2 spans: too long\n".repeat(2)]);
-    expect((await retinue(home, ["outbox"], env)).stdout).toContain("turned down by it after all: 2 spans: too long");
+    expect([code, stderr]).toEqual([0, "rejected after delivery: 2 spans: too long\n".repeat(2)]);
+    expect((await retinue(home, ["outbox"], env)).stdout).toContain("rejected after delivery: 2 spans: too long");
   });
 
   it("gives up on a collector that does not answer, and asks again", async () => {

@@ -1,4 +1,7 @@
-/** What happens when the machine fails: full and read-only disks, locks that are held, damaged files, limits of the system. */
+/**
+ * What happens when the machine fails: full and read-only disks, locks that are held, damaged files, limits of the
+ * system.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { appendFileSync, closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -161,7 +164,7 @@ describe("an index that is locked by a process that was stopped", () => {
       expect(trouble?.message).toContain("database is locked");
       expect(Date.now() - Date.parse(trouble?.since ?? "")).toBeLessThan(60_000);
       expect((await server.prompts()).length).toBe(1);
-      await until(() => server.stderr.includes("trying again until it works"));
+      await until(() => server.stderr.includes("retrying"));
     } finally {
       holder.kill("SIGKILL");
     }

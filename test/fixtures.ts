@@ -33,7 +33,10 @@ interface Truth {
 /** No product has a home there: all there is was recorded, and lies beside it. */
 export const isOnlyRecorded = (home: string) => existsSync(join(home, ".keep"));
 
-/** What is in the environment of somebody who lives in a home. Temporary files are kept beside it, and never those of the machine that tests run on. */
+/**
+ * What is in the environment of somebody who lives in a home. Temporary files are kept beside it, and never those of
+ * the machine that tests run on.
+ */
 export const homeEnv = (home: string): Readonly<Record<string, string>> => ({
   HOME: home,
   TMPDIR: join(home, "..", "tmp"),

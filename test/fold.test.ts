@@ -1,4 +1,6 @@
-/** Bulk facts may be folded, piece by piece as they come: every forest is the same as if each fact had been looked at. */
+/**
+ * Bulk facts may be folded, piece by piece as they come: every forest is the same as if each fact had been looked at.
+ */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readMachine } from "../src/app/machine.ts";
@@ -100,7 +102,7 @@ describe("made-up histories", () => {
   it("of one agent that only writes stay folded, and few of its facts are kept", () => {
     const book = notebook();
     for (let i = 0; i < 900; i += 3) {
-      book.see({ by: thread("t"), at: i + 1, keys: [`u${i}`] }, record({ role: "user", stands: "open" }));
+      book.see({ by: thread("t"), at: i + 1, keys: [`u${i}`] }, record({ role: "user", state: "open" }));
       book.see({ by: thread("t"), at: i + 2, keys: [`r${i}`, `m${i}`] }, record({ text: `words ${i}` }));
       book.see({ by: thread("t"), at: i + 2, keys: [`r${i}`, `m${i}`] }, answer(`m${i}`, i));
     }

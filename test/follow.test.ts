@@ -42,7 +42,7 @@ async function until<T>(what: () => T | undefined): Promise<T> {
   throw new Error(`nothing came; seen: ${events.map((e) => `${e.kind} ${e.text}`).join(", ")}`);
 }
 
-const said = (text: string, more: object = {}) =>
+const userRecord = (text: string, more: object = {}) =>
   `${JSON.stringify({ type: "user", uuid: crypto.randomUUID(), parentUuid: null, isSidechain: false, sessionId: THREAD, timestamp: new Date().toISOString(), message: { role: "user", content: text }, ...more })}\n`;
 const heard = (text: string) => until(() => events.find((e) => e.text === text));
 const settled = () => until(() => events.find((e) => e.kind === "status"));
@@ -53,9 +53,9 @@ describe("events --follow", () => {
     await settled();
     const history = events.length;
     expect(events.map((e) => e.kind)).toContain("spawn");
-    appendFileSync(join(project, `${THREAD}.jsonl`), said("are you there?"));
+    appendFileSync(join(project, `${THREAD}.jsonl`), userRecord("are you there?"));
     expect(await heard("are you there?")).toMatchObject({ uri: `claude://${THREAD}`, seq: history + 1 });
-    const line = said("in two halves");
+    const line = userRecord("in two halves");
     appendFileSync(join(project, `${THREAD}.jsonl`), line.slice(0, 30));
     appendFileSync(join(project, `${THREAD}.jsonl`), line.slice(30));
     await heard("in two halves");
@@ -63,12 +63,15 @@ describe("events --follow", () => {
     expect(events.map((e) => e.seq)).toEqual(events.map((_, i) => i + 1));
   });
 
-  it("tells of agents that come, with --subtree, and of nobody else's threads", async () => {
+  it("reports new agents with --subtree, and no other threads", async () => {
     follow("--subtree");
     await settled();
-    writeFileSync(join(project, "11111111-1111-4111-8111-111111111111.jsonl"), said("another thread", { sessionId: "11111111-1111-4111-8111-111111111111" }));
+    writeFileSync(
+      join(project, "11111111-1111-4111-8111-111111111111.jsonl"),
+      userRecord("another thread", { sessionId: "11111111-1111-4111-8111-111111111111" }),
+    );
     const agents = join(project, THREAD, "subagents");
-    writeFileSync(join(agents, "agent-anew0000000000001.jsonl"), said("a new task", { isSidechain: true, agentId: "anew0000000000001" }));
+    writeFileSync(join(agents, "agent-anew0000000000001.jsonl"), userRecord("a new task", { isSidechain: true, agentId: "anew0000000000001" }));
     const spawned = await until(() => events.find((e) => e.spawn?.agentId === "anew0000000000001"));
     expect(spawned).toMatchObject({ uri: `claude://${THREAD}`, kind: "spawn", spawn: { prompt: "a new task", depth: 1 } });
     await heard("a new task");

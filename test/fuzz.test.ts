@@ -1,5 +1,6 @@
 /**
- * Everything that reads text from outside, with a few inputs that are the same each time, and with all that once failed (fixtures/fuzz).
+ * Everything that reads text from outside, with a few inputs that are the same each time, and with all that once failed
+ * (fixtures/fuzz).
  * `npm run test:fuzz -- --inputs 1000000 --seed 7` looks further.
  */
 import { readdirSync } from "node:fs";

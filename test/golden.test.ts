@@ -8,7 +8,10 @@ import { describe, expect, it } from "vitest";
 import { retinue } from "./cli.ts";
 import { FIXTURES, recordedHome } from "./fixtures.ts";
 
-/** Each shows something the others do not. None has a file that names a process: what such a pid means differs from machine to machine. */
+/**
+ * Each shows something the others do not. None has a file that names a process: what such a pid means differs from
+ * machine to machine.
+ */
 const TELLING = {
   claude: [
     "a-single",

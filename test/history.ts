@@ -1,12 +1,13 @@
 /**
- * Made-up histories, as tangled as they come: several threads, forks that hold copies of other threads' records, equal prompts, contradictory
- * parents, circles, orphans, threads nobody wrote, endings of agents nobody knows, files
- * that were refused, and the product's own work among them.
+ * Made-up histories, as tangled as they come: several threads, forks that hold copies of other threads' records, equal
+ * prompts, contradictory parents, cycles, orphans, threads without records, endings of unknown agents, files that were
+ * refused, and the product's own work among them.
  * Names are few, so that everything collides with everything.
  */
 import fc from "fast-check";
 import { type AgentKey, agentKey, type CallKey, callKey, matchKey, observationId, partsOf, type RecordKey, recordKey, threadKey } from "../src/core/ids.ts";
-import type { Fact, Observation, Stand } from "../src/core/observation.ts";
+import type { Fact, Observation, RecordState } from "../src/core/observation.ts";
+import { ORIGINS, type Origin } from "../src/core/origin.ts";
 import type { ManualLink } from "../src/core/parents.ts";
 
 const TOY = "toy";
@@ -31,7 +32,7 @@ const time = fc.option(
   { nil: null, freq: 5 },
 );
 
-/** What a record says, told by whoever holds it: a copy in another thread names that thread's agents. */
+/** The facts of a record, by holder: a copy in another thread names that thread's agents. */
 type Saying = (holder: AgentKey) => Fact;
 const inThreadOf = (holder: AgentKey, id: string) => agentKey(TOY, partsOf(holder).thread, id);
 
@@ -59,7 +60,7 @@ const naming: fc.Arbitrary<Saying> = fc
     says: "the result names it",
   }));
 const answering: fc.Arbitrary<Saying> = fc.record({ match: anyMatch, exclusive: fc.boolean() }).map(({ match, exclusive }) => (holder) => ({
-  type: "answers",
+  type: "spawn-match",
   agent: holder,
   match,
   rule: "prompt",
@@ -80,16 +81,18 @@ const ending: fc.Arbitrary<Saying> = fc
 const offering: fc.Arbitrary<Saying> = fc.record({ call: anyCall, match: anyMatch }).map((offer) => () => ({ type: "call-offers", ...offer }));
 const hiding: fc.Arbitrary<Saying> = fc
   .record({ what: fc.constantFrom("compaction", "title"), on: fc.constantFrom("own" as const, "any" as const), one: fc.boolean() })
-  .map((trace) => () => ({ type: "call-unrecorded", ...trace }));
+  .map((trace) => () => ({ type: "model-call-missing", ...trace }));
 
 interface Exchange {
   readonly owner: AgentKey;
   /** Copies: each holds the first rows, all or some. */
   readonly copies: readonly { readonly holder: AgentKey; readonly rows: number }[];
+  /** What other sources have of it: the product while it works, or the proxy, who may take it for another agent's. */
+  readonly echoes: readonly { readonly holder: AgentKey; readonly rows: number; readonly origin: Origin }[];
   readonly response: boolean;
   readonly rows: readonly {
     readonly at: number | null;
-    readonly stands: Stand | null;
+    readonly state: RecordState | null;
     readonly calls: readonly CallKey[];
     readonly sayings: readonly Saying[];
   }[];
@@ -98,11 +101,15 @@ interface Exchange {
 const exchange: fc.Arbitrary<Exchange> = fc.record({
   owner: anyone,
   copies: fc.uniqueArray(fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }) }), { maxLength: 2, selector: (c) => c.holder }),
+  echoes: fc.uniqueArray(fc.record({ holder: anyone, rows: fc.integer({ min: 1, max: 3 }), origin: fc.constantFrom(...ORIGINS) }), {
+    maxLength: 2,
+    selector: (echo) => echo.origin,
+  }),
   response: fc.boolean(),
   rows: fc.array(
     fc.record({
       at: time,
-      stands: fc.constantFrom<(Stand | null)[]>("answered", "failed", "interrupted", "open", null),
+      state: fc.constantFrom<(RecordState | null)[]>("answered", "failed", "interrupted", "open", null),
       calls: fc.uniqueArray(anyCall, { maxLength: 2 }),
       sayings: fc.array(fc.oneof(spawning, naming, answering, ending, offering, hiding), { maxLength: 2 }),
     }),
@@ -137,6 +144,11 @@ const stated: fc.Arbitrary<Fact> = fc.oneof(
       activeMs,
     }),
   ),
+  // To a name behind its own, so that chains end.
+  fc.tuple(anyone, anyone).map(([a, b]): Fact => (a < b ? { type: "agent-aliased", alias: a, agent: b } : { type: "agent-aliased", alias: b, agent: a })),
+  fc.tuple(anyone, anyone).map(([agent, forkedFrom]): Fact => ({ type: "agent-described", agent, forkedFrom })),
+  anyone.map((agent): Fact => ({ type: "waits", agent, for: "a permission", says: "for a permission" })),
+  anyone.map((to): Fact => ({ type: "message-sent", to })),
   anyThread.map((thread): Fact => ({ type: "process-seen", thread, process: { pid: 7, birth: null, domain: null, startedAt: 5_000 }, waitingFor: null })),
 );
 const refusal = anyChild.map((agent) => ({ speaker: agent, at: null, fact: { type: "file-refused", agent } satisfies Fact }));
@@ -160,17 +172,22 @@ export const history: fc.Arbitrary<History> = fc
     ],
   }));
 
-function observedIn({ owner, copies, response, rows }: Exchange, exchangeNumber: number): Observation[] {
+function observedIn({ owner, copies, echoes, response, rows }: Exchange, exchangeNumber: number): Observation[] {
   const responseKey = recordKey(TOY, `response ${exchangeNumber}`);
-  const holders = [{ holder: owner, rows: rows.length }, ...copies.filter(({ holder }) => holder !== owner)];
-  return holders.flatMap(({ holder, rows: held }) =>
-    rows.slice(0, held).flatMap(({ at, stands, calls, sayings }, rowNumber) => {
+  const holders: readonly { readonly holder: AgentKey; readonly rows: number; readonly origin?: Origin }[] = [
+    { holder: owner, rows: rows.length },
+    ...copies.filter(({ holder }) => holder !== owner),
+    // Only the proxy does not know whose it is.
+    ...echoes.map((echo) => (echo.origin === "proxy" ? echo : { ...echo, holder: owner })),
+  ];
+  return holders.flatMap(({ holder, rows: held, origin }) =>
+    rows.slice(0, held).flatMap(({ at, state, calls, sayings }, rowNumber) => {
       const keys: RecordKey[] = [recordKey(TOY, `row ${exchangeNumber}.${rowNumber}`), ...(response ? [responseKey] : [])];
       const facts: Fact[] = [
         {
           type: "record",
           role: "assistant",
-          stands,
+          state: state,
           certain: true,
           calls: calls.map((call) => ({ call, name: "Spawn" })),
           results: [],
@@ -180,8 +197,9 @@ function observedIn({ owner, copies, response, rows }: Exchange, exchangeNumber:
         ...(response ? [modelCall(responseKey, rowNumber)] : []),
         ...sayings.map((say) => say(holder)),
       ];
-      const place = `${holder}:${exchangeNumber * 10 + rowNumber}`;
-      return facts.map((fact, i): Observation => ({ ...fact, id: observationId(place, i), at, speaker: holder, keys, order: exchangeNumber * 10 + rowNumber }));
+      const place = `${origin ?? ""}${holder}:${exchangeNumber * 10 + rowNumber}`;
+      const seen = { at, speaker: holder, keys, order: exchangeNumber * 10 + rowNumber, ...(origin === undefined ? {} : { origin }) };
+      return facts.map((fact, i): Observation => ({ ...fact, id: observationId(place, i), ...seen }));
     }),
   );
 }

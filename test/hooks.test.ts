@@ -31,17 +31,17 @@ const recordingOf = (data: string) => join(data, "recordings/claude/hooks", `${S
 /** As an agent runs it: a process a payload. */
 async function called(payload: string | Buffer, env: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...env } });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (part: Buffer) => {
-      said += part;
+      output += part;
     });
   child.stdin.on("error", () => {});
   child.stdin.end(payload);
   const [code] = (await once(child, "close")) as [number];
-  return { code, said };
+  return { code, output };
 }
-const SILENT = { code: 0, said: "" };
+const SILENT = { code: 0, output: "" };
 
 describe("retinue hook", () => {
   it("keeps the payload, says nothing, and needs no server", async () => {
@@ -269,12 +269,12 @@ describe("retinue hooks", () => {
     expect({ code: shown.code, changed: shown.stdout.includes("+ ") && shown.stdout.includes("retinue.js hook") }).toEqual({ code: 0, changed: true });
     expect(readFileSync(path, "utf8")).toContain("SubagentStop");
     const twice = await hooks(home, "install", provider, "--yes");
-    expect(twice.stderr).toContain("installed already");
+    expect(twice.stderr).toContain("already installed");
     await hooks(home, "uninstall", provider, "--yes");
     expect(existsSync(path) ? readFileSync(path, "utf8") : null).toBe(before);
   });
 
-  it("are taken out alone where somebody changed the settings since", async () => {
+  it("are removed alone if the settings were changed since", async () => {
     const home = newHome();
     const path = join(home, ".claude/settings.json");
     await hooks(home, "install", "claude", "--yes");
@@ -302,7 +302,7 @@ describe("retinue hooks", () => {
     const before = JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: "command", command: "bash ~/.claude/hooks/langsmith_stop.sh" }] }] } });
     writeFileSync(path, before);
     const { code, stderr, stdout } = await hooks(home, "install", "claude");
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/another tracer's hook[^\n]*langsmith_stop.sh[\s\S]*--yes/) });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/a hook of another tracer[^\n]*langsmith_stop.sh[\s\S]*--yes/) });
     expect(stdout).toContain("+ ");
     expect(readFileSync(path, "utf8")).toBe(before);
   });

@@ -1,4 +1,7 @@
-/** The real command line in bad homes: every command ends in order, says what it could not read, and prints nothing that a terminal would obey. */
+/**
+ * The real command line in bad homes: every command ends in order, says what it could not read, and prints nothing that
+ * a terminal would obey.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { marked } from "marked";
@@ -26,7 +29,7 @@ async function expectOrder({ home, data }: SpoilableHome, commands: readonly (re
 describe("a spoilt home", () => {
   const chosen = MUTATIONS.filter(({ name }) => /cut off the end|that are junk|zeroes|pretty-printed lines/.test(name));
 
-  it.each(chosen)("with $name is shown all the same, and told by doctor", async ({ change, files }) => {
+  it.each(chosen)("with $name is shown all the same, and reported by doctor", async ({ change, files }) => {
     const home = spoilable(scratch(), "c3-nested-parallel");
     const random = seeded(1);
     for (const path of filesBelow(home.at("projects")).filter((name) => files.test(name)))

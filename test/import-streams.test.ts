@@ -1,4 +1,7 @@
-/** Outputs of agents, from files and through pipes: whose they are is told by their lines, and what is imported twice counts once. */
+/**
+ * Outputs of agents, from files and through pipes: the product is recognised by their lines, and what is imported twice
+ * counts once.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -111,7 +114,7 @@ describe("a stream that was saved", () => {
     for (const path of files) {
       await run("import", file(printed(path)));
       const again = await run("import", file(printed(path), "copy.jsonl"));
-      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("is here already")]);
+      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("is already imported")]);
     }
     const strip = (record: AgentRecord) => ({ uri: record.uri, usage: record.usage.subtree, counts: record.counts, status: record.status });
     expect((await json<AgentRecord[]>("ls")).map(strip)).toEqual(before.map(strip));
@@ -145,33 +148,33 @@ describe("a stream that was saved", () => {
     }
   });
 
-  it("that grew is brought up to date, and a cut line is told of", async () => {
+  it("that grew is brought up to date, and a cut line is reported", async () => {
     const { run, file, json } = desk();
     const text = streamOf("claude", "d-background");
     const cut = text.slice(0, text.length - 200);
     expect((await run("import", file(cut))).stdout).toMatch(/^imported claude:/);
     expect((await run("doctor")).stdout).toMatch(/unfinished/i);
-    expect((await run("import", file(text))).stdout).toMatch(/^brought claude:.* up to date/);
+    expect((await run("import", file(text))).stdout).toMatch(/^updated claude:/);
     expect((await json<AgentTree>("tree", "latest")).status).toBe("completed");
   });
 
   it("of several sessions names them all", async () => {
     const { run, file, json } = desk();
     const { stdout } = await run("import", file(streamOf("claude", "a-single") + streamOf("claude", "c-nested")));
-    expect(stdout).toBe("imported claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30: 1 file\nit tells of claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9 as well\n");
+    expect(stdout).toBe("imported claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30: 1 file\nit also contains claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9\n");
     expect(await json("ls")).toHaveLength(2);
   });
 
   it.each([
     ["nothing", "", "it is empty"],
-    ["words", "hello\nworld\n", "stdin is no transcript or output"],
-    ["other JSON", '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n', "stdin is no transcript or output"],
+    ["words", "hello\nworld\n", "stdin is not a transcript or output"],
+    ["other JSON", '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n', "stdin is not a transcript or output"],
     [
       "a stream of Qwen Code, which looks alike",
       '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n',
-      "stdin is no transcript or output",
+      "stdin is not a transcript or output",
     ],
-    ["bytes", Buffer.from([0, 255, 254, 10, 123, 200]), "stdin is no transcript or output"],
+    ["bytes", Buffer.from([0, 255, 254, 10, 123, 200]), "stdin is not a transcript or output"],
   ])("is not %s", async (_, input, words) => {
     const { piped, data } = desk();
     const { code, stdout, stderr } = await piped(input);
@@ -214,8 +217,8 @@ describe("a stream of few words", () => {
     expect(tree.usage.subtree).toMatchObject({ calls: 0, inputTokens: 0, outputTokens: 0 });
     const { stdout } = await run("tree", "7d487776");
     expect(stdout).toContain("40.3k*");
-    expect(stdout).toContain("tokens as the product reported them, in no sum");
-    expect((await run("7d487776/a9a57a7")).stdout).toContain("Reported by the product, in no sum: 40.3k tokens");
+    expect(stdout).toContain("tokens as reported by the product, not in the sums");
+    expect((await run("7d487776/a9a57a7")).stdout).toContain("Reported by the product, not in the sums: 40.3k tokens");
   });
 
   it("may be a result alone, with the session or without", async () => {

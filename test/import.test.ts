@@ -36,7 +36,7 @@ describe("a transcript that was imported", () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: `imported claude://${NESTED}: 7 files\n`,
-      stderr: `retinue tree claude://${NESTED} shows it\n`,
+      stderr: `next: retinue tree claude://${NESTED}\n`,
     });
     expect(stamps(there)).toEqual(before);
     expect(((await json("ls")) as AgentRecord[]).map((r) => [r.uri, r.counts.descendants])).toEqual([[`claude://${NESTED}`, 3]]);
@@ -49,7 +49,7 @@ describe("a transcript that was imported", () => {
     expect((await run("doctor")).stdout).toContain(`Claude Code: ${data}/imported/claude  7 files`);
   });
 
-  it("is kept for its reader alone, and nobody can write to it by mistake", async () => {
+  it("is private and read-only", async () => {
     const { there, data, run } = desk("c-nested");
     await run("import", join(there, `${NESTED}.jsonl`));
     const files = filesBelow(data).map((path) => join(data, path));
@@ -78,7 +78,7 @@ describe("a transcript that was imported", () => {
     expect(((await json("tree", "latest")) as AgentTree).counts.descendants).toBe(3);
   });
 
-  it("was one agent's: it stands under its thread, and its thread is said to be missing", async () => {
+  it("was one agent's: it is under its thread, and its thread is reported as missing", async () => {
     const { there, run, json } = desk("c-nested");
     const { stdout } = await run("import", join(there, NESTED, "subagents", `agent-${LEAF}.jsonl`));
     expect(stdout).toBe(`imported claude://${NESTED}/${LEAF}: 2 files\n`);
@@ -86,14 +86,14 @@ describe("a transcript that was imported", () => {
     expect((await run("doctor")).stdout).toContain("thread-missing");
   });
 
-  it("is not said to be dead because its process is not seen here", async () => {
+  it("is not shut down because its process is not visible here", async () => {
     const { there, run, json } = desk("f3-sigterm");
     await run("import", join(there, readdirSync(there).find((name) => name.endsWith(".jsonl")) ?? ""));
     const { status, statusReason } = (await json("tree", "latest")) as AgentTree;
     expect({ status, said: /nothing was written since/.test(statusReason) }).toEqual({ status: "shutdown", said: true });
   });
 
-  it("is told as JSON", async () => {
+  it("is reported as JSON", async () => {
     const { there, data, json } = desk("c-nested");
     const place = join(data, "imported", "claude", "projects", NESTED);
     const imported = (await json("import", join(there, `${NESTED}.jsonl`))) as { files: { path: string; bytes: number; did: string }[] };
@@ -117,13 +117,13 @@ describe("a transcript that was imported", () => {
 });
 
 describe("importing again", () => {
-  it("the same is harmless, and said", async () => {
+  it("the same is harmless, and reported", async () => {
     const { there, data, run } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     await run("import", file);
     const before = stamps(data);
     const { code, stdout } = await run("import", file);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `claude://${NESTED} is here already, just as it is there\n` });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `claude://${NESTED} is already imported and unchanged\n` });
     expect(stamps(data)).toEqual(before);
   });
 
@@ -141,7 +141,7 @@ describe("importing again", () => {
     writeFileSync(file, all);
     writeFileSync(leaf, later);
     writeFileSync(leaf.replace(".jsonl", ".meta.json"), meta);
-    expect((await run("import", file)).stdout).toBe(`brought claude://${NESTED} up to date: 1 file new, 1 file longer, 1 file changed\n`);
+    expect((await run("import", file)).stdout).toBe(`updated claude://${NESTED}: 1 file new, 1 file longer, 1 file changed\n`);
     expect(((await json("tree", "latest")) as AgentTree).usage.subtree.costUsd).toBeCloseTo(0.04807, 10);
   });
 
@@ -159,8 +159,8 @@ describe("importing again", () => {
     const refused = await run("import", file);
     expect(refused.code).toBe(1);
     expect(refused.stdout).toBe("");
-    expect(refused.stderr).toContain(`claude://${NESTED} is here already, and another one: neither goes on where the other ends\n`);
-    expect(refused.stderr).toContain("next: --replace takes what is there instead of what is here");
+    expect(refused.stderr).toContain(`claude://${NESTED} is already imported and differs: neither continues the other\n`);
+    expect(refused.stderr).toContain("next: --replace to replace it");
     expect(stamps(join(data, "imported"))).toEqual(before);
     expect((await run("import", file, "--replace")).stdout).toBe(`replaced claude://${NESTED}: 5 files\n`);
     expect(filesBelow(join(data, "imported"))).toHaveLength(5);
@@ -169,13 +169,13 @@ describe("importing again", () => {
     expect(await leaf()).toBe(0);
   });
 
-  it("an older copy is refused, and said to be one", async () => {
+  it("an older copy is refused, and reported as one", async () => {
     const { there, run } = desk("c-nested");
     const file = join(there, `${NESTED}.jsonl`);
     await run("import", file);
     writeFileSync(file, linesOf(file).slice(0, 5).join(""));
     const { code, stderr } = await run("import", file);
-    expect({ code, said: stderr.includes("what is here goes on further") }).toEqual({ code: 1, said: true });
+    expect({ code, said: stderr.includes("the existing copy is longer") }).toEqual({ code: 1, said: true });
   });
 
   it("one agent with --replace leaves the others alone", async () => {
@@ -201,8 +201,8 @@ describe("what is refused", () => {
     writeFileSync(file, content);
     const { code, stdout, stderr } = await run("import", file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain(`${file} is no transcript or output that can be imported`);
-    expect(stderr).toMatch(/looked for: Claude Code, <session>\.jsonl/);
+    expect(stderr).toContain(`${file} is not a transcript or output that can be imported`);
+    expect(stderr).toMatch(/supported: <session>\.jsonl/);
     expect(() => readdirSync(data)).toThrow(/ENOENT/);
   });
 
@@ -220,7 +220,7 @@ describe("what is refused", () => {
     mkdirSync(join(data, "imported"), { recursive: true });
     symlinkSync(outside, join(data, "imported", "claude"));
     const { code, stderr } = await run("import", join(there, `${NESTED}.jsonl`));
-    expect({ code, said: stderr.includes("is a link, which may lead out of") }).toEqual({ code: 1, said: true });
+    expect({ code, said: stderr.includes("is a symbolic link and may point outside of") }).toEqual({ code: 1, said: true });
     expect(readdirSync(outside)).toEqual([]);
   });
 

@@ -137,7 +137,7 @@ describe("what a truth accepts", () => {
     expect(differences(withFirst({ accept: { usage: [{ outputTokens: 0 }] } }), noCalls)).toHaveLength(1);
   });
 
-  it("does not judge a number that nobody knows", () => {
+  it("does not judge a number that is unknown", () => {
     expect(differences(withFirst({ cacheWriteTokens: null }), ideal(thread()))).toEqual([]);
   });
 

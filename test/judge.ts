@@ -1,6 +1,7 @@
 /**
  * Judges a tree (`retinue tree <uri> --json`) against what is known to have happened, field by field.
- * Every agent must be there once, under the right parent, with the right calls and tokens and the right status, and nobody else may be there.
+ * Every agent must be there once, under the right parent, with the right calls and tokens and the right status, and
+ * nobody else may be there.
  * Only what a truth lists under `accept` is forgiven: a judge that shrugs proves nothing.
  */
 

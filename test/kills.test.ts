@@ -1,4 +1,7 @@
-/** Every process of ours killed a few times. `npm run test:faults -- --kills 1000` does it more often, and takes the disk, the lock and the clock away as well. */
+/**
+ * Every process of ours killed a few times. `npm run test:faults -- --kills 1000` does it more often, and takes the
+ * disk, the lock and the clock away as well.
+ */
 import { describe, expect, it } from "vitest";
 import { SCENARIOS } from "./faults/scenarios.ts";
 import { tried } from "./faults/stage.ts";

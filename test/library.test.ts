@@ -96,7 +96,7 @@ describe("run", () => {
     .split("\n")
     .map((line) => JSON.stringify({ ...(JSON.parse(line) as { raw: object }).raw, timestamp: undefined }));
 
-  it("gives events of everybody, asks what was asked on the command line, and ends when all is said", async () => {
+  it("returns the events of all agents, sends the prompt of the command line, and ends with the last event", async () => {
     const { path, env } = program(
       "claude",
       `const heard = []; require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {

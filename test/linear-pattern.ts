@@ -1,4 +1,7 @@
-/** Whether a regular expression can be matched without backtracking over an unbounded run: then its time is proportional to the text. */
+/**
+ * Whether a regular expression can be matched without backtracking over an unbounded run: then its time is proportional
+ * to the text.
+ */
 
 interface Part {
   readonly alternatives: readonly (readonly Part[])[];
@@ -16,7 +19,10 @@ export function backtracking(source: string): string[] {
   return faults;
 }
 
-/** Behind an unbounded run nothing may be mandatory: else a match that fails there is tried again with every shorter run. */
+/**
+ * Behind an unbounded run nothing may be mandatory: else a match that fails there is tried again with every shorter
+ * run.
+ */
 function inspect(parts: readonly Part[], isOptionalBehind: boolean, faults: string[]): void {
   let isOptional = isOptionalBehind;
   for (const part of parts.toReversed()) {

@@ -18,13 +18,13 @@ const THREAD = "11111111-2222-4333-8444-555555555555";
 const folder = join(scratch, ".claude/projects/-p");
 const agents = join(folder, THREAD, "subagents");
 
-let said = 0;
+let count = 0;
 function line(agent: string | null, text: string): string {
-  said += 1;
-  const uuid = `00000000-0000-4000-8000-${String(said).padStart(12, "0")}`;
+  count += 1;
+  const uuid = `00000000-0000-4000-8000-${String(count).padStart(12, "0")}`;
   const own = { uuid, parentUuid: null, sessionId: THREAD, timestamp: new Date().toISOString(), version: "2.1.325", cwd: "/p" };
-  const message = { id: `msg_${said}`, role: "assistant", model: "m", stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 1 } };
-  const content = [{ type: "tool_use", id: `toolu_${said}`, name: "Bash", input: { command: text } }];
+  const message = { id: `msg_${count}`, role: "assistant", model: "m", stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 1 } };
+  const content = [{ type: "tool_use", id: `toolu_${count}`, name: "Bash", input: { command: text } }];
   return `${JSON.stringify({ ...own, type: "assistant", isSidechain: agent !== null, ...(agent === null ? {} : { agentId: agent }), message: { ...message, content } })}\n`;
 }
 
@@ -73,5 +73,37 @@ describe("a crowd of running agents", () => {
     expect(projected.length).toBeLessThanOrEqual(Math.ceil(seconds) * 11 + 2);
     expect(projected.length).toBeGreaterThan(2);
     library.close();
+  });
+});
+
+describe("without activity", () => {
+  it("cached facts are dropped once, and a later record is still found", async () => {
+    const home = join(scratch, "quiet");
+    const file = join(home, ".claude/projects/-p", `${THREAD}.jsonl`);
+    mkdirSync(join(home, ".claude/projects/-p"), { recursive: true });
+    writeFileSync(file, line(null, "begin"));
+    const of = await openSqliteStore(join(home, "index.sqlite"), "test");
+    const kept: number[] = [];
+    const keepFacts = (bytes: number) => {
+      kept.push(bytes);
+      of.keepFacts(bytes);
+    };
+    const store = new Proxy(of, { get: (one, name) => (name === "keepFacts" ? keepFacts : bound(one, name)) });
+    const library = new Library({ env: { HOME: home, RETINUE_HOME: home }, store, price: () => null, liveness: () => "gone" });
+    const stop = new AbortController();
+    let rounds = 0;
+    const running = (async () => {
+      for await (const { threads } of live(library, { signal: stop.signal, releaseMs: 50 })) rounds += threads.size;
+    })();
+    while (!kept.includes(0)) await wait(20);
+    await wait(300);
+    expect(kept.filter((bytes) => bytes === 0)).toHaveLength(1);
+    appendFileSync(file, line(null, "more"));
+    while (rounds === 0) await wait(20);
+    expect([...library.threads({})].map(({ usage }) => usage.subtree.calls)).toEqual([2]);
+    while (kept.filter((bytes) => bytes === 0).length < 2) await wait(20);
+    stop.abort();
+    await running;
+    store.close();
   });
 });

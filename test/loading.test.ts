@@ -70,7 +70,10 @@ async function heavyOnesOf(args: readonly string[], env: Readonly<Record<string,
   return packages.filter((name) => HEAVY.has(name)).sort();
 }
 
-/** Everything that a file loads before it can begin: what it imports, and what that imports; types are no code, and what is imported on demand comes later. */
+/**
+ * Everything that a file loads before it can begin: what it imports, and what that imports; types are no code, and what
+ * is imported on demand comes later.
+ */
 function loadedBy(path: string): string[] {
   const loaded = new Set([path]);
   for (const file of loaded) {
@@ -88,6 +91,10 @@ describe("what agents wait for has an entry of its own:", () => {
       "node:fs",
       "node:os",
       "node:path",
+      "src/app/export/destinations/index.ts",
+      "src/app/export/destinations/langsmith/index.ts",
+      "src/app/export/destinations/manifest.ts",
+      "src/app/export/destinations/otlp/index.ts",
       "src/app/home.ts",
       "src/app/hook.ts",
       "src/app/instance-note.ts",

@@ -49,7 +49,7 @@ class Home {
   }
 }
 
-const stands = (forest: Forest) =>
+const statuses = (forest: Forest) =>
   [...forest.agents.values()]
     .filter(({ depth }) => depth > 0)
     .map(({ uri, verdict }) => [uri, verdict.status, verdict.statusSource] as const)
@@ -75,14 +75,14 @@ describe("a call for an agent that returned without toolUseResult, while the age
 
   it("has completed, and its parent says so", async () => {
     const forest = await withResult(() => {}).forest();
-    expect(stands(forest)).toContainEqual([`claude://${THREAD}/${L2}`, "completed", "parent_rollout"]);
+    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${L2}`, "completed", "parent_rollout"]);
   });
 
   it("also where the text does not name it", async () => {
     const forest = await withResult((result) => {
       result.content = "L2 done";
     }).forest();
-    expect(stands(forest)).toContainEqual([`claude://${THREAD}/${call}`, "completed", "parent_rollout"]);
+    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${call}`, "completed", "parent_rollout"]);
     const [lost] = [...forest.agents.values()].filter(({ agentId }) => agentId === call);
     const record = treeOf(forest, lost?.key ?? ("" as never), () => null);
     expect({ result: record.result, prompt: record.prompt, warnings: record.warnings.length }).toEqual({
@@ -97,7 +97,7 @@ describe("a call for an agent that returned without toolUseResult, while the age
       result.content = "Agent terminated early due to an API error";
       result.is_error = true;
     }).forest();
-    expect(stands(forest)).toContainEqual([`claude://${THREAD}/${call}`, "errored", "parent_rollout"]);
+    expect(statuses(forest)).toContainEqual([`claude://${THREAD}/${call}`, "errored", "parent_rollout"]);
   });
 });
 
@@ -145,7 +145,7 @@ describe("a promoted copy of an agent that had asked for another one", () => {
     promoted(home, more);
     const forest = await home.forest();
     expect(agentOf(forest, `claude:${COPY}` as never).children).toEqual([]);
-    expect(stands(forest).map(([uri, status]) => [uri, status])).toEqual([L3, L1, L2].map((id) => [`claude://${THREAD}/${id}`, "completed"]));
+    expect(statuses(forest).map(([uri, status]) => [uri, status])).toEqual([L3, L1, L2].map((id) => [`claude://${THREAD}/${id}`, "completed"]));
   });
 
   it("has none either where the agent it asked for left no file", async () => {
@@ -157,6 +157,6 @@ describe("a promoted copy of an agent that had asked for another one", () => {
     promoted(home, interrupted);
     const forest = await home.forest();
     expect(agentOf(forest, `claude:${COPY}` as never).children).toEqual([]);
-    expect(stands(forest).every(([uri]) => uri.startsWith(`claude://${THREAD}/`))).toBe(true);
+    expect(statuses(forest).every(([uri]) => uri.startsWith(`claude://${THREAD}/`))).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-/** Markup that products write for their models is told to people as sentences; the markup itself stays in `text`. */
+/** Markup that products write for their models is shown as sentences; the markup itself stays in `text`. */
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../src/core/event.ts";
 import { retinue } from "./cli.ts";

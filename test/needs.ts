@@ -1,6 +1,9 @@
 import type { TestContext } from "vitest";
 
-/** For `beforeEach`, or at the beginning of a test: where the system lacks what it needs, it is reported as skipped, with the reason. */
+/**
+ * For `beforeEach`, or at the beginning of a test: where the system lacks what it needs, it is reported as skipped,
+ * with the reason.
+ */
 export const needsPosix =
   (what: string) =>
   ({ skip }: Pick<TestContext, "skip">): void =>

@@ -1,6 +1,6 @@
 /**
- * Preloaded (`NODE_OPTIONS=--require`, which workers and child processes inherit): refuses every socket that leaves the machine, and notes each attempt
- * in the file that NETWORK_GUARD_LOG names.
+ * Preloaded (`NODE_OPTIONS=--require`, which workers and child processes inherit): refuses every socket that leaves the
+ * machine, and notes each attempt in the file that NETWORK_GUARD_LOG names.
  */
 import dgram from "node:dgram";
 import dns from "node:dns";

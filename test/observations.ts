@@ -1,7 +1,9 @@
 /** Short words to write down what was observed, for tests of the core. The product in them is made up. */
+
 import { type AgentKey, agentKey, callKey, matchKey, observationId, recordKey, threadKey } from "../src/core/ids.ts";
 import type { LinkOptions } from "../src/core/link.ts";
 import type { Fact, Lifecycle, ModelCalled, Observation, ParentNamed, RecordRead, SpawnCalled } from "../src/core/observation.ts";
+import type { FromOrigin } from "../src/core/origin.ts";
 import { NO_TOKENS } from "../src/core/usage.ts";
 
 const TOY = "toy";
@@ -12,20 +14,18 @@ export const row = (id: string) => recordKey(TOY, id);
 export const match = (value: string) => matchKey(TOY, "prompt", value);
 
 /** Who wrote it, when, and under which record ids. */
-interface Where {
+interface Where extends FromOrigin {
   readonly by: AgentKey;
   readonly at?: number;
   readonly keys?: readonly string[];
-  /** Not from the product's own records. */
-  readonly witness?: true;
 }
 
-/** Numbers what it is told, as a reader of one file would. */
+/** Numbers observations, as a reader of one file does. */
 export function notebook() {
   const observations: Observation[] = [];
   return {
     observations,
-    see({ by, at, keys = [], witness }: Where, fact: Fact): Observation {
+    see({ by, at, keys = [], origin }: Where, fact: Fact): Observation {
       const order = observations.length + 1;
       const seen: Observation = {
         ...fact,
@@ -34,7 +34,7 @@ export function notebook() {
         speaker: by,
         keys: keys.map(row),
         order,
-        ...(witness === undefined ? {} : { witness }),
+        ...(origin === undefined ? {} : { origin }),
       };
       observations.push(seen);
       return seen;
@@ -45,7 +45,7 @@ export function notebook() {
 export const record = (more: Partial<Omit<RecordRead, "type">> = {}): RecordRead => ({
   type: "record",
   role: "assistant",
-  stands: "answered",
+  state: "answered",
   certain: true,
   calls: [],
   results: [],
@@ -97,7 +97,7 @@ export const parentNamed = (child: AgentKey, parent: AgentKey, more: Partial<Omi
 });
 
 export const answers = (agentOf: AgentKey, to: string, exclusive = true): Fact => ({
-  type: "answers",
+  type: "spawn-match",
   agent: agentOf,
   match: match(to),
   rule: "prompt",

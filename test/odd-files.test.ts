@@ -1,4 +1,7 @@
-/** Things that stand where a transcript could: links, pipes, folders, files that go away. None may stop us, and each gets a line in `doctor`. */
+/**
+ * Things that stand where a transcript could: links, pipes, folders, files that go away. None may stop us, and each
+ * gets a line in `doctor`.
+ */
 import { execFile, execFileSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -15,13 +18,13 @@ const PROJECT = "projects/-home-dev-repo";
 const THREAD = `${PROJECT}/${SESSION}.jsonl`;
 const AGENT = `${PROJECT}/${SESSION}/subagents/agent-a0b1.jsonl`;
 
-/** A healthy recording with something odd in it: the recording is all there, and the odd thing is told. */
-async function expectTold(odd: (home: SpoilableHome) => void, told: readonly (readonly [code: string, path: string])[]) {
+/** A healthy recording with something odd in it: the recording is all there, and the odd thing is reported. */
+async function expectReported(odd: (home: SpoilableHome) => void, expected: readonly (readonly [code: string, path: string])[]) {
   const home = spoilable(scratch(), "c-nested");
   odd(home);
   const seen = await look(home.home, home.data);
   expectNothingLost(home.home, home.threads, seen);
-  expect(seen.machine.problems.map((problem) => [problem.code, problem.where]).sort()).toEqual(told.map(([code, path]) => [code, home.at(path)]).sort());
+  expect(seen.machine.problems.map((problem) => [problem.code, problem.where]).sort()).toEqual(expected.map(([code, path]) => [code, home.at(path)]).sort());
   return seen;
 }
 
@@ -29,8 +32,8 @@ describe("in the place of a transcript", () => {
   it.each([
     ["a folder", (path: string) => mkdirSync(path, { recursive: true })],
     ...(process.platform === "win32" ? [] : [["a pipe", (path: string) => execFileSync("mkfifo", [path])] as const]),
-  ] as const)("%s is told, and not opened", async (_what, make) => {
-    await expectTold(
+  ] as const)("%s is reported, and not opened", async (_what, make) => {
+    await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
         make(home.at(THREAD));
@@ -44,8 +47,8 @@ describe("in the place of a transcript", () => {
     ["to itself", `${SESSION}.jsonl`],
     ["to a folder above", "../.."],
     ...(process.platform === "win32" ? [] : [["to a device that never ends", "/dev/zero"] as const]),
-  ] as const)("a link %s is told, and not followed", async (_what, target) => {
-    await expectTold(
+  ] as const)("a link %s is reported, and not followed", async (_what, target) => {
+    await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
         symlinkSync(target, home.at(THREAD));
@@ -55,7 +58,7 @@ describe("in the place of a transcript", () => {
   });
 
   it("folders that lead in a circle are walked once", async () => {
-    await expectTold(
+    await expectReported(
       (home) => {
         mkdirSync(home.at(PROJECT));
         symlinkSync("..", home.at(`${PROJECT}/up`));
@@ -66,9 +69,9 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("a folder in place of a meta file or of a process's mark is told", async () => {
+  it("a folder in place of a meta file or of a process's mark is reported", async () => {
     const meta = AGENT.replace(".jsonl", ".meta.json");
-    await expectTold(
+    await expectReported(
       (home) => {
         mkdirSync(home.at(meta), { recursive: true });
         mkdirSync(home.at("sessions/4711.json"), { recursive: true });
@@ -80,27 +83,27 @@ describe("in the place of a transcript", () => {
     );
   });
 
-  it("a file whose name is no UTF-8 is told, for it cannot be named", async () => {
+  it("a file whose name is no UTF-8 is reported, for it cannot be named", async () => {
     const home = spoilable(scratch(), "c-nested");
     mkdirSync(home.at(PROJECT));
-    let told = ["file-unreadable"];
+    let expected = ["file-unreadable"];
     try {
       writeFileSync(Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from("\u00ff.jsonl", "latin1")]), "{}\n");
     } catch {
       // Some file systems do not take such names in the first place.
-      told = [];
+      expected = [];
     }
     const seen = await look(home.home, home.data);
-    expect(seen.machine.problems.map((problem) => problem.code)).toEqual(told);
+    expect(seen.machine.problems.map((problem) => problem.code)).toEqual(expected);
   });
 
   it("nothing but empty folders is nothing to tell", async () => {
-    await expectTold((home) => mkdirSync(home.at(`${PROJECT}/${SESSION}/subagents/workflows/wf_1`), { recursive: true }), []);
+    await expectReported((home) => mkdirSync(home.at(`${PROJECT}/${SESSION}/subagents/workflows/wf_1`), { recursive: true }), []);
   });
 
-  it("empty files are told, meta files and marks of processes too", async () => {
+  it("empty files are reported, meta files and marks of processes too", async () => {
     const documents = [AGENT.replace(".jsonl", ".meta.json"), "sessions/4711.json"];
-    const seen = await expectTold(
+    const seen = await expectReported(
       (home) => {
         for (const path of [THREAD, AGENT, ...documents]) home.put(path, "");
       },
@@ -109,7 +112,7 @@ describe("in the place of a transcript", () => {
     expect(seen.machine.forest.agents.size).toBeGreaterThan(0);
   });
 
-  it("a whole home that is a circle of links is told", async () => {
+  it("a whole home that is a circle of links is reported", async () => {
     const home = join(scratch(), "circle");
     mkdirSync(join(home, ".claude"), { recursive: true });
     symlinkSync("sessions", join(home, ".claude/projects"));
@@ -199,9 +202,9 @@ describe("a line of 200 MB", () => {
 
   it.each([
     ["in the middle of a file", "\n", "line-too-long"],
-    // It may still grow, and then it will be told as what it is.
+    // It may still grow, and then it will be reported as what it is.
     ["at its end", "", "line-unfinished"],
-  ])("%s is told and not held, and what stands around it is read", async (_where, end, code) => {
+  ])("%s is reported and not kept, and the lines around it are read", async (_where, end, code) => {
     const home = spoilable(scratch(), "c-nested");
     const main = mainWriter();
     const file = openSync(home.put(THREAD, `${JSON.stringify(main.user("Begin."))}\n{"type":"user","message":"`), "a");

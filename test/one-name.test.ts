@@ -73,7 +73,7 @@ describe("an agent", () => {
     const traces = tracesOf(story);
     const { stdout } = await retinue(HOME, ["export", "perfetto", "latest"]);
     const { traceEvents } = JSON.parse(stdout) as { traceEvents: { name: string; args: { name?: string } }[] };
-    const tracks = traceEvents.flatMap(({ name, args }) => (name === "thread_name" ? [(args.name ?? "").replace(" (at the same time)", "")] : []));
+    const tracks = traceEvents.flatMap(({ name, args }) => (name === "thread_name" ? [(args.name ?? "").replace(" (concurrent)", "")] : []));
     expect([...new Set(tracks)].sort()).toEqual(names());
     const runs = traces.flatMap((trace) => runsOf(trace, OPTIONS)).filter(({ tags }) => tags.includes("agent"));
     expect(runs.map(({ extra }) => extra.metadata.subagent_name).sort()).toEqual(below());

@@ -1,4 +1,4 @@
-/** `events --follow` on a database that its product is writing: what comes is told once, as soon as it is whole. */
+/** `events --follow` on a database that its product is writing: what comes is reported once, as soon as it is whole. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ afterEach(() => {
 const heard = (what: (event: AgentEvent) => boolean) => expect.poll(() => events.filter(what).length, { timeout: 60_000 }).toBe(1);
 const said = (text: string) => heard((event) => event.text === text);
 
-it("tells history, what is said next, and of a child as soon as it is there", async () => {
+it("prints history, new messages, and a child as soon as it begins", async () => {
   await said("first answer");
   product.turn("ses_root", "b", "second question", "second answer");
   await said("second answer");

@@ -1,6 +1,6 @@
 /**
- * A server on loopback that replays what a real one streamed, and answers questions as it did. It can be cut, be silent, fail and come back;
- * what it would have said meanwhile is lost, as it is with the real one.
+ * A server on loopback that replays what a real one streamed, and answers questions as it did. It can be cut, be
+ * silent, fail and come back; frames in the meantime are lost, as with the real one.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -69,14 +69,14 @@ describe("what is asked of the database", () => {
     for (const file of DATABASES) {
       const db = new ProductDatabase(sqlite, file, noReads());
       const plan = planFor(db.schema());
-      if ("unknown" in plan || plan.news === undefined) throw new Error(file);
+      if ("unknown" in plan || plan.changes === undefined) throw new Error(file);
       const saved = { updated: 5, edge: "x", edgeSize: 1, extent: { messages: 1, parts: 1, message: 1, part: 1, messageId: "a", partId: "b" } };
-      const mark = db.one(plan.news.mark) as Record<string, string | number | null>;
+      const mark = db.one(plan.changes.mark) as Record<string, string | number | null>;
       const asked = [
         plan.objects,
-        plan.news.mark,
-        plan.news.changed(mark, mark),
-        plan.news.lost(mark),
+        plan.changes.mark,
+        plan.changes.changed(mark, mark),
+        plan.changes.lost(mark),
         plan.rows("s", saved),
         plan.rows("s", null),
         plan.row("s", "m"),
@@ -85,7 +85,8 @@ describe("what is asked of the database", () => {
       const steps = asked.flatMap((query) =>
         query === null ? [] : db.all({ ...query, sql: `EXPLAIN QUERY PLAN ${query.sql}` }).map((row) => String(row.detail)),
       );
-      // Sessions are few; of everything else there may be millions. Only what is newer than a row number is gone through.
+      // Sessions are few; of everything else there may be millions. Only what is newer than a row number is gone
+      // through.
       expect(steps.filter((step) => /^SCAN (event|message|part|[mpq])\b/.test(step))).toEqual([]);
       expect(steps.filter((step) => /\(rowid>\?\)/.test(step) && !/^SEARCH (event|message|part|session) /.test(step))).toEqual([]);
       db.close();
@@ -180,7 +181,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     expect(treesOf(await refreshed()).map((t) => t.status)).toEqual(["completed"]);
   });
 
-  it("with parts that are no JSON, of unknown kinds or too large: they are told, and the rest is shown", async () => {
+  it("with parts that are no JSON, of unknown kinds or too large: they are reported, and the rest is shown", async () => {
     product.session("ses_root");
     product.turn("ses_root", "a", "question", "answer");
     product.part("ses_root", "msg_aa", "prt_bad", '{"type":"tool"');
@@ -198,7 +199,7 @@ describe.each(["single", "v1.14.41-tree", "v1.2.27-tree"])("a database like that
     expect((await search(library, ["answer"], 5)).map((hit) => hit.ref)).toEqual([{ path, row: "msg_aa" }]);
   });
 
-  it("in which a parent was deleted: its child stands under it all the same, and nobody is a thread who is none", async () => {
+  it("in which a parent was deleted: its child is still under it, and no sub-agent becomes a thread", async () => {
     product.session("ses_child", "ses_gone", "Left alone (@general subagent)");
     product.turn("ses_child", "a", "do", "done");
     const library = await refreshed();
@@ -218,11 +219,11 @@ describe("a database of another version", () => {
     const library = await refreshed();
     expect(treesOf(library)).toHaveLength(2);
     expect(store.problems(9).map((p) => [p.code, p.count, p.examples[0]?.detail])).toEqual([
-      ["database-unknown", 1, "the sessions of OpenCode 2 in it (session_v2) are in a form that is not known yet"],
+      ["database-unknown", 1, "the sessions of OpenCode 2 in it (session_v2) have a schema that is not supported yet"],
     ]);
   });
 
-  it("with nothing that is known is told by the names of its tables", async () => {
+  it("with an unknown schema is reported with the names of its tables", async () => {
     const db = new sqlite.DatabaseSync(path);
     db.exec("CREATE TABLE session (id TEXT PRIMARY KEY, body BLOB); CREATE TABLE turn (id TEXT)");
     db.close();
@@ -269,7 +270,7 @@ describe("a child that waits", () => {
 });
 
 describe("a damaged database", () => {
-  it("never breaks anything: what can be read is shown, or its damage is told", async () => {
+  it("never breaks anything: what can be read is shown, or its damage is reported", async () => {
     const whole = readFileSync(databaseIn("same-prompt"));
     await fc.assert(
       fc.asyncProperty(
@@ -343,7 +344,6 @@ describe("roots", () => {
     await library.refresh();
     expect(library.roots.map((root) => [root.path, root.files])).toEqual([[file, 1]]);
     expect(treesOf(library)).toHaveLength(2);
-    await library.refreshPaths([`${file}-wal`]);
-    expect(library.grown).toEqual(new Map());
+    expect((await library.refreshPaths([`${file}-wal`])).files).toEqual(new Map());
   });
 });

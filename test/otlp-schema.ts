@@ -1,4 +1,7 @@
-/** Reads OTLP's binary form by its published schema (opentelemetry-proto 1.x, trace service), knowing nothing of how it was written. */
+/**
+ * Reads OTLP's binary form by its published schema (opentelemetry-proto 1.x, trace service), knowing nothing of how it
+ * was written.
+ */
 
 type Kind = "bytes" | "string" | "uint" | "fixed64" | "double" | "bool" | Schema;
 interface Schema {

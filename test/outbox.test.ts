@@ -1,11 +1,13 @@
-/** What becomes of what is sent, with services that misbehave in every way they have. test/faults kills those who send. */
+/**
+ * What becomes of what is sent, with services that misbehave in every way they have. test/faults kills those who send.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { lookIntoOutbox } from "../src/app/export/outbox.ts";
+import { readOutbox } from "../src/app/export/outbox.ts";
 import { flush } from "../src/app/flush.ts";
 import { keep } from "../src/app/kept-file.ts";
 import { loadSettings } from "../src/app/settings.ts";
@@ -38,7 +40,7 @@ afterEach(async () => {
 });
 
 const send = (...more: readonly string[]) => retinue(env.HOME as string, ["export", "langsmith", "latest", ...more], env);
-const outbox = async (retry = false) => lookIntoOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
+const outbox = async (retry = false) => readOutbox({ env, settings: await loadSettings(env), limit: 100, retry, drop: false, debug: false });
 const callsOf = async () => (await storiesOf(env.HOME as string))[0]?.record.usage.subtree.calls ?? 0;
 const llmRuns = () => [...server.runs.values()].filter((run) => run.run_type === "llm").length;
 /** Everything is there, whole, and once. */
@@ -84,10 +86,10 @@ describe("an export", () => {
     expect((await outbox())[0]).toMatchObject({ waiting: 0, refused: 0, reason: null });
   });
 
-  it("waits as long as it is told to after 429", async () => {
+  it("waits for the time of Retry-After after 429", async () => {
     server.faults.push({ is: "answer", status: 429, headers: { "retry-after": "3600" } });
     const { code, stderr } = await send();
-    expect([code, stderr.includes("wait in the outbox")]).toEqual([1, true]);
+    expect([code, stderr.includes("stay in the outbox")]).toEqual([1, true]);
     const [state] = await outbox();
     expect(state?.nextAt).toBeGreaterThan(Date.now() + 3_000_000);
     expect(server.requests.length).toBe(1);
@@ -106,7 +108,7 @@ describe("an export", () => {
     await expectAll();
   });
 
-  it("lets one bad run stand in nobody's way, and tells which and why", async () => {
+  it("does not block others because of one bad run, and names it and the reason", async () => {
     server.poison.add("Bash");
     const { code, stderr } = await send();
     expect([code, stderr.includes("refused")]).toEqual([1, true]);
@@ -126,7 +128,7 @@ describe("an export", () => {
     expect(server.requests.some(({ body }) => body.length > 8_000)).toBe(true);
   });
 
-  it("keeps what nobody takes, when there is nobody", async () => {
+  it("keeps items while the service is unreachable", async () => {
     await server.close();
     const { code, stderr } = await send();
     expect([code, stderr]).toEqual([1, expect.stringContaining("ECONNREFUSED")]);
@@ -168,7 +170,7 @@ describe("flushing", () => {
     await expectAll();
   });
 
-  it("is nobody's work twice: of many at once one does it", async () => {
+  it("is done once: one of several processes does it", async () => {
     await since(0);
     const hook = () => retinue(env.HOME as string, ["hook", "--flush"], traced());
     for (const { code } of await Promise.all([hook(), hook(), hook()])) expect(code).toBe(0);

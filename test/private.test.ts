@@ -1,4 +1,6 @@
-/** What retinue keeps is for its user alone, whatever the umask, and closed again where an older version left it open. */
+/**
+ * What retinue keeps is for its user alone, whatever the umask, and closed again where an older version left it open.
+ */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -84,7 +86,7 @@ describe("$RETINUE_HOME", () => {
     }
   });
 
-  it("leaves alone what is not retinue's, and a folder that is everybody's", ({ skip }) => {
+  it("leaves other files and shared folders alone", ({ skip }) => {
     skip(isWindows, "file modes say nothing on Windows");
     mkdirSync(data);
     mkdirSync(join(scratch, "other"));

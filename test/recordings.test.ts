@@ -1,5 +1,6 @@
 /**
- * Every recording, and every moment of it, through the real command line: the tree must be what the model that was asked knows to have happened.
+ * Every recording, and every moment of it, through the real command line: the tree must be what the model that was
+ * asked knows to have happened.
  * The processes that were recorded are long gone, which is what a reader sees of a crash.
  */
 import { statSync } from "node:fs";
@@ -8,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { retinueJson } from "./cli.ts";
 import { FIXTURES, filesBelow, momentFolders, RECORDED, type RecordedHome, recordedHomes } from "./fixtures.ts";
 import { differences } from "./judge.ts";
-import { type SpokenNode, wrongWords } from "./said.ts";
+import { type TextNode, wrongTexts } from "./judge-texts.ts";
 
 const stamps = () => filesBelow(FIXTURES).map((path) => `${path} ${statSync(join(FIXTURES, path)).size} ${statSync(join(FIXTURES, path)).mtimeMs}`);
 let before: string[] = [];
@@ -31,8 +32,8 @@ describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) =
   describe.concurrent("tree", () => {
     it.each(homes)("$name", async ({ home, threads }) => {
       for (const thread of threads.filter(({ optional }) => !optional)) {
-        const tree = (await retinueJson(home, ["tree", thread.root])) as SpokenNode;
-        expect({ wrong: differences(thread, tree), words: wrongWords(thread, tree) }).toEqual({ wrong: [], words: [] });
+        const tree = (await retinueJson(home, ["tree", thread.root])) as TextNode;
+        expect({ wrong: differences(thread, tree), words: wrongTexts(thread, tree) }).toEqual({ wrong: [], words: [] });
       }
     });
   });

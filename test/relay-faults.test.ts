@@ -1,4 +1,7 @@
-/** What servers do to those who follow them: fail, fall silent, tell nothing, tell everything twice, flood, refuse, and forget. Nothing is lost, doubled or given away. */
+/**
+ * What servers do to those who follow them: fail, fall silent, tell nothing, tell everything twice, flood, refuse, and
+ * forget. Nothing is lost, doubled or given away.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,7 +120,7 @@ describe("a server", () => {
     page.answers = () => ({ status: 200, body: "hello" });
     const relay = follow(PACE, `${await page.start()}below`);
     await until(() => relay.view.error !== null);
-    expect(relay.view.error).toMatch(/^there is no event stream of OpenCode at this address \(GET \/global\/event: .*GET \/event: /);
+    expect(relay.view.error).toMatch(/^no event stream of OpenCode at this address \(GET \/global\/event: .*GET \/event: /);
     await relay.stop();
     await page.stop();
   });
@@ -174,7 +177,7 @@ describe("a server", () => {
     server.endsAtOnce = true;
     const relay = follow({ firstMs: 100, longestMs: 3_600_000 });
     await until(() => server.connections > 3);
-    expect(relay.view.error).toBe("it ended the stream");
+    expect(relay.view.error).toBe("the server closed the stream");
     const before = server.connections;
     // A fixed pause of 50 to 100 ms would give twenty of them meanwhile; a doubled one gives a few.
     await wait(2_000);
@@ -198,7 +201,7 @@ describe("a server", () => {
     expect(recorded().every((path) => /\/(server|ses_\w+)\.jsonl$/.test(path))).toBe(true);
   });
 
-  it("that is followed twice is told once", async () => {
+  it("that is followed twice is reported once", async () => {
     follow();
     follow();
     await until(() => server.listeners === 2);
@@ -292,7 +295,7 @@ describe("a password", () => {
   });
 });
 
-describe("a session of which nobody knows whose it is", () => {
+describe("a session without a known thread", () => {
   const foreign = "ses_foreign00000000000000";
   const stray = JSON.stringify({
     payload: {
@@ -336,7 +339,7 @@ describe("a session of which nobody knows whose it is", () => {
         ).session_mappings;
       if (guess) await until(async () => (await card()).inferred.includes(uri));
       else expect((await card()).inferred).toEqual([]);
-      // That it is in the card is a guess, and said to be one; whose child it is nobody knows.
+      // That it is in the card is a guess, and reported as one; its parent is unknown.
       const guessed = (await mappings()).filter(({ child_session_id }) => child_session_id === foreign);
       expect(guessed.map(({ parent_session_id, inferred }) => [parent_session_id, inferred])).toEqual(guess ? [[null, true]] : []);
       expect((await card()).threads).toEqual([`opencode://${root}`]);
@@ -354,7 +357,7 @@ describe("a session of which nobody knows whose it is", () => {
 describe("retinue relay", () => {
   it.each([
     [["relay", "claude", "--url", "http://127.0.0.1:1"], "claude"],
-    [["relay", "opencode", "--url", "ftp://x"], "that is not the address of a server"],
+    [["relay", "opencode", "--url", "ftp://x"], "not a server URL"],
     [["relay"], "missing required argument"],
   ])("%j is refused", async (args, words) => {
     const { code, stdout, stderr } = await retinue(join(scratch, "home"), args);

@@ -1,4 +1,7 @@
-/** Servers that are followed: what they say, cut at any place, gives the tree that the database gives, and that the model knows to have happened. */
+/**
+ * Servers that are followed: what they say, cut at any place, gives the tree that the database gives, and that the
+ * model knows to have happened.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -79,7 +82,8 @@ async function said(library: Library, root: string): Promise<object[]> {
   const forest = library.forestOf([key]);
   const events = await readEvents(library, forest, subtreeOf(forest, key));
   // Whichever event of an answer came first shows its tokens.
-  // A server reports a failure before the failed message is written: the time of the error event is when the report arrived.
+  // A server reports a failure before the failed message is written: the time of the error event is when the report
+  // arrived.
   return events.map(({ uri, at, kind, text, tool, spawn, status }) => ({ uri, at: kind === "error" ? null : at, kind, text, tool, spawn, status }));
 }
 

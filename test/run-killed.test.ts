@@ -37,7 +37,8 @@ next();`;
       child.kill("SIGKILL");
       const { stdout } = await ended;
       expect(readFileSync(join(home, "ended"), "utf8")).toBe("well");
-      // What one read gave may be lost, if that was when: lines that follow each other. Nothing else is, nothing comes twice, and the order is the same.
+      // What one read gave may be lost, if that was when: lines that follow each other. Nothing else is, nothing comes
+      // twice, and the order is the same.
       const arrived = stdout.toString().trim().split("\n");
       const missing = lines.flatMap((line, i) => (arrived.includes(line) ? [] : [i]));
       expect(arrived).toEqual(lines.filter((_, i) => !missing.includes(i)));
@@ -62,7 +63,7 @@ next();`;
     expect((await ended).stdout.equals(noise)).toBe(true);
   });
 
-  it("it still learns that nobody reads any more", async () => {
+  it("it still learns that the reader is gone", async () => {
     const { program, start, home } = stage();
     const child = start([
       "--",

@@ -1,4 +1,4 @@
-/** `retinue run`: the command must not notice us, nor whoever reads what it prints. */
+/** `retinue run`: neither the command nor the reader of its output must notice us. */
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,14 +37,14 @@ describe("what passes through", () => {
       `process.on("${signal}", () => { console.log("got it"); process.exit(42); }); console.log("up"); setInterval(() => {}, 1000);`,
     );
     const child = start(["--", waits, ...SPEAKING]);
-    let said = "";
+    let output = "";
     child.stdout?.on("data", (part: Buffer) => {
-      said += part;
+      output += part;
     });
-    await until(() => said === "up\n");
+    await until(() => output === "up\n");
     child.kill(signal);
     expect(await once(child, "close")).toEqual([42, null]);
-    expect(said).toBe("up\ngot it\n");
+    expect(output).toBe("up\ngot it\n");
   });
 
   it("is a death by a signal", async () => {
@@ -54,7 +54,7 @@ describe("what passes through", () => {
     expect(recordings("claude").join("")).toContain('"note":{"ended":{"code":null,"signal":"SIGKILL"}}');
   });
 
-  it("is that nobody reads any more", async () => {
+  it("is that the reader is gone", async () => {
     const { program, start, home } = stage();
     const talks = program(
       "claude",
@@ -104,11 +104,11 @@ describe("what is recorded", () => {
     const { program, start, env } = stage();
     const lines = STREAM.split("\n").slice(0, 8).join("\n");
     const child = start(["--", program("claude", `${speaks(`${lines}\n`)} setInterval(() => {}, 1000);`), ...SPEAKING]);
-    let said = "";
+    let output = "";
     child.stdout?.on("data", (part: Buffer) => {
-      said += part;
+      output += part;
     });
-    await until(() => said.length > lines.length);
+    await until(() => output.length > lines.length);
     const agents = async () => ((await json(["tree", SESSION], env)) as { children: { status: string }[] }).children.map(({ status }) => status);
     expect(await agents()).toEqual(["running"]);
     const pid = Number(/"pid":(\d+)/.exec(readFileSync(recordingOf(env), "utf8"))?.[1]);
@@ -166,7 +166,7 @@ describe("what is recorded", () => {
     const { start, env } = stage();
     await outcome(start(["--", "sh", "-c", "exit 3"]));
     expect(await json(["ls"], env)).toMatchObject([
-      { provider: "run", status: "errored", statusReason: "it ended with 3", prompt: "sh -c exit 3", kind: "external" },
+      { provider: "run", status: "errored", statusReason: "exit code 3", prompt: "sh -c exit 3", kind: "external" },
     ]);
   });
 
@@ -224,7 +224,7 @@ process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).joi
     expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
   });
 
-  it("tells of nobody who then never is: an agent is told of by its own name, however late the product gives it", async () => {
+  it("reports no temporary agents: an agent is reported by its own name, however late the product gives it", async () => {
     const { program, start, env } = stage();
     const lines = STREAM.trim().split("\n");
     const upTo = lines.findIndex((line) => line.includes('"task_started"'));
@@ -287,6 +287,6 @@ setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"),
   it("says what it cannot do", async () => {
     const { program, start } = stage();
     const { code, stderr } = await outcome(start(["--events", "--", program("claude", "")]));
-    expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("talks to a person") });
+    expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("is interactive") });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * More than anybody has, so that work which grows with the square of something shows: each of these takes seconds, or, if somebody searches a list for
- * every item of a list, so long that the test is stopped.
+ * More than anybody has, so that work which grows with the square of something shows: each of these takes seconds, or,
+ * if somebody searches a list for every item of a list, so long that the test is stopped.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -61,7 +61,7 @@ describe("a thread", { timeout: 120_000 }, () => {
     expect(tree.children.length).toBe(20_000);
   });
 
-  it("may be told of one agent's end 30,000 times", () => {
+  it("may contain 30,000 notifications of one agent's end", () => {
     const main = mainWriter();
     const note = `<task-notification><task-id>a0</task-id><tool-use-id>${call(0)}</tool-use-id><status>completed</status><summary>Agent "x" completed</summary></task-notification>`;
     const rows = [main.assistant([agentCall(call(0), "Do it.")]), ...[...numbers(30_000)].map(() => main.user(note))];
@@ -89,7 +89,7 @@ describe("a thread", { timeout: 120_000 }, () => {
 });
 
 describe("a machine", { timeout: 120_000 }, () => {
-  it("may hold 300 forks of one session, and nobody knows which was the first", { timeout: 120_000 }, () => {
+  it("may contain 300 forks of one session without a known original", { timeout: 120_000 }, () => {
     const main = mainWriter();
     const history = [...numbers(200)].map((n) => (n % 2 === 0 ? main.user(`Do ${n}.`) : main.assistant([text("Done.")])));
     const forks = [...numbers(300)].map((n): [string, unknown[]] => {

@@ -1,6 +1,7 @@
 /**
- * The public formats that redaction is measured with. Values are made when the tests run, from an alphabet and a length, and prefixes are
- * written in two parts: no file of this repository holds anything that a scanner takes for a key.
+ * The public formats that redaction is measured with. Values are made when the tests run, from an alphabet and a
+ * length, and prefixes are written in two parts: no file of this repository holds anything that a scanner takes for a
+ * key.
  */
 
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
@@ -232,14 +233,14 @@ function split(r: Make, text: (one: string, two: string) => string): Said {
 export const SECRET_FORMATS: readonly SecretFormat[] = [
   ...Object.entries(KEYS).map(([name, make], i): SecretFormat => {
     const key = make(maker(i + 1));
-    return { group: "keys with a shape of their own", name, text: `I found ${key} in the file.`, secrets: [key] };
+    return { group: "keys with a known format", name, text: `I found ${key} in the file.`, secrets: [key] };
   }),
   ...Object.entries(IN_CONTEXT).map(([name, make], i): SecretFormat => {
     const [text, ...secrets] = make(maker(i + 1_000));
-    return { group: "secrets known by what stands around them", name, text, secrets };
+    return { group: "secrets recognised by context", name, text, secrets };
   }),
   ...Object.entries(DISGUISED).map(([name, make], i): SecretFormat => {
     const [text, ...secrets] = make(maker(i + 2_000));
-    return { group: "disguised", name, text, secrets };
+    return { group: "encoded or split secrets", name, text, secrets };
   }),
 ];

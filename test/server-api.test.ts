@@ -146,7 +146,7 @@ describe("every route answers as it is described:", () => {
       agents: { total: nested(thread).length },
     });
     const taken = await ask("/api/cards", "/api/cards", post(JSON.stringify({ title: "Again", threads: [thread.uri] })));
-    expect(taken).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining("one card at most") as string } } });
+    expect(taken).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining("already in card") as string } } });
     const child = await ask("/api/cards/{id}", path, change("PATCH", { threads: [thread.children[0]?.uri] }));
     expect(child.status).toBe(400);
     const { body: activity } = await ask("/api/cards/{id}/agent-activity", `${path}/agent-activity`);
@@ -188,7 +188,7 @@ describe("every route answers as it is described:", () => {
     const link = { child: child?.uri, parent: child?.children[0]?.uri };
     const { status, body } = await ask("/api/links", "/api/links", post(JSON.stringify(link)));
     expect(status).toBe(409);
-    expect(body).toMatchObject({ error: { code: "failed", message: expect.stringContaining("circle") as string } });
+    expect(body).toMatchObject({ error: { code: "failed", message: expect.stringContaining("cycle") as string } });
   });
 
   it("a link that is not there cannot be taken back", async () => {
@@ -253,11 +253,11 @@ describe("every route answers as it is described:", () => {
     for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) expect(operation).toHaveProperty("summary");
   });
 
-  it("what is not there is told as an error, whatever the method", async () => {
+  it("what is not there is reported as an error, whatever the method", async () => {
     const answers = await Promise.all([server.get("/api/nope"), server.get("/api/threads", { method: "PUT" }), server.get("/api", {})]);
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
     expect(await answers[0]?.json()).toEqual({
-      error: { code: "not_found", message: "there is no GET /api/nope", next: "/api/openapi.json lists what there is" },
+      error: { code: "not_found", message: "no route for GET /api/nope", next: "/api/openapi.json lists all routes" },
     });
   });
 });
@@ -301,7 +301,7 @@ describe("what is answered is what the command line prints:", () => {
   });
 });
 
-it("pages of threads leave nobody out and repeat nobody", async () => {
+it("pages of threads omit and repeat none", async () => {
   const many = await startServer(recordedHome("claude", "h2-forks").home);
   try {
     const all = (await many.json<Page<AgentTree>>("/api/threads")).items.map((record) => record.uri);

@@ -62,7 +62,7 @@ describe("the live stream", () => {
     expect(tree.of("event")).toEqual([]);
   });
 
-  it("tells everything to those who name nothing, also of threads that nobody looked at", async () => {
+  it("sends everything to clients without a filter, including threads not requested before", async () => {
     const all = live("");
     await ready(all);
     say("to everybody");
@@ -178,7 +178,7 @@ describe("the live stream", () => {
     expect(reader.of("agent").length).toBeGreaterThan(5);
   });
 
-  it("a re-link is told as a removal and a record in the new place, and so is its undoing", async () => {
+  it("a re-link is reported as a removal and a record in the new place, and so is its undoing", async () => {
     const tree = await server.json<AgentTree>(`/api/agents/${encoded}`);
     const parent = tree.children[0] as AgentTree;
     const child = parent.children[0] as AgentTree;
@@ -210,7 +210,7 @@ describe("the live stream", () => {
     await until(() => reader.of("agent").some(({ data }) => data.uri === child.uri && data.parent === URI));
   });
 
-  it("misses nobody in folders that are made with all that is in them", async () => {
+  it("misses no agent in folders that are made with all that is in them", async () => {
     const reader = live("?threads=true");
     await ready(reader);
     for (let i = 0; i < 20; i += 1) {

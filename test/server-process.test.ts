@@ -68,7 +68,7 @@ describe("retinue serve", () => {
     expect(await run.exit).toBe(0);
     await reader.ended;
     expect(existsSync(note())).toBe(false);
-    expect(run.stderr).toBe("Ctrl-C stops it.\n");
+    expect(run.stderr).toBe("Press Ctrl-C to stop.\n");
   });
 
   it("many that start at once share one", { timeout: 180_000 }, async () => {
@@ -79,7 +79,7 @@ describe("retinue serve", () => {
     const others = runs.filter((run) => run.child.pid !== pid);
     expect(others.length).toBe(4);
     expect(await Promise.all(others.map((run) => run.exit))).toEqual([0, 0, 0, 0]);
-    for (const { stderr } of others) expect(stderr).toContain(`It runs already, as process ${pid}.`);
+    for (const { stderr } of others) expect(stderr).toContain(`Already running as process ${pid}.`);
   });
 
   it("one that was killed is noticed, also when another program has its port by now", { timeout: 180_000 }, async () => {
@@ -134,7 +134,7 @@ describe("retinue serve", () => {
     const { port } = taken.address() as AddressInfo;
     const wanted = new Run(["serve", "--port", String(port)]);
     expect(await wanted.exit).toBe(1);
-    expect(wanted.stderr).toContain(`cannot listen at 127.0.0.1:${port}`);
+    expect(wanted.stderr).toContain(`cannot listen on 127.0.0.1:${port}`);
     taken.close();
   });
 
@@ -143,7 +143,7 @@ describe("retinue serve", () => {
     const address = await run.address();
     const other = new Run(["serve", "--host", "0.0.0.0"]);
     expect(await other.exit).toBe(1);
-    expect(other.stderr).toContain(`a server already runs at ${address}`);
+    expect(other.stderr).toContain(`a server is already running at ${address}`);
   });
 
   it.each([
@@ -155,20 +155,20 @@ describe("retinue serve", () => {
     expect(await run.exit).toBe(2);
   });
 
-  it("has no timers while nothing runs and nobody listens, and its heartbeat only while somebody does", async () => {
+  it("has no timers without running agents and clients, and a heartbeat only with clients", async () => {
     const script = join(scratch, "tell.mjs");
-    const told = join(scratch, "told.json");
+    const report = join(scratch, "told.json");
     writeFileSync(
       script,
-      `import { writeFileSync } from "node:fs"; process.on("SIGUSR2", () => writeFileSync(${JSON.stringify(told)}, JSON.stringify(process.getActiveResourcesInfo())));`,
+      `import { writeFileSync } from "node:fs"; process.on("SIGUSR2", () => writeFileSync(${JSON.stringify(report)}, JSON.stringify(process.getActiveResourcesInfo())));`,
     );
     const run = new Run(["serve", "--port", "0"], { NODE_OPTIONS: `--import=${pathToFileURL(script).href}` });
     const address = await run.address();
     const timers = async () => {
-      rmSync(told, { force: true });
+      rmSync(report, { force: true });
       run.child.kill("SIGUSR2");
-      await until(() => existsSync(told) && readFileSync(told, "utf8").endsWith("]"));
-      return (JSON.parse(readFileSync(told, "utf8")) as string[]).filter((name) => name === "Timeout").length;
+      await until(() => existsSync(report) && readFileSync(report, "utf8").endsWith("]"));
+      return (JSON.parse(readFileSync(report, "utf8")) as string[]).filter((name) => name === "Timeout").length;
     };
     await until(async () => (await timers()) === 0);
     const reader = new LiveReader(new URL("/api/live", address));

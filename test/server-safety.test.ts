@@ -105,7 +105,7 @@ describe("on loopback", () => {
     }
   });
 
-  it("nobody from elsewhere reaches it", async () => {
+  it("is not reachable from other hosts", async () => {
     const outside = Object.values(networkInterfaces())
       .flatMap((list) => list ?? [])
       .find(({ family, internal }) => family === "IPv4" && !internal);
@@ -121,7 +121,7 @@ describe("beyond loopback", () => {
   });
   afterAll(() => server.close());
 
-  it("asks everybody for the token that the printed address carries", async () => {
+  it("requires the token of the printed address", async () => {
     expect(server.token?.length).toBeGreaterThan(30);
     expect(server.address).toBe(`http://localhost:${server.port}/?token=${server.token}`);
     for (const path of ["/api/threads", "/api/health", "/api/live", "/", "/api/openapi.json", "/?token=wrong", `/api/threads?token=${server.token}`]) {

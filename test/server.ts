@@ -10,7 +10,7 @@ export interface TestServer extends Served {
   readonly scratch: string;
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What it said on the way; nothing, if all is well. */
+  /** Its messages; empty if all is well. */
   readonly talk: readonly string[];
   get(path: string, init?: RequestInit): Promise<Response>;
   json<T>(path: string, init?: RequestInit): Promise<T>;
@@ -22,7 +22,7 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
   const scratch = mkdtempSync(join(tmpdir(), "retinue-server-"));
   const copy = join(scratch, "home");
   if (home === null) mkdirSync(copy);
-  else cpSync(home, copy, { recursive: true });
+  else cpSync(home, copy, { recursive: true, preserveTimestamps: true });
   const env = { PATH: process.env.PATH ?? "", HOME: copy, RETINUE_HOME: join(scratch, "data") };
   const talk: string[] = [];
   const served = await serve({ env, settings: await loadSettings(env), talk: (words) => talk.push(words), port: 0, host: null, ...options });

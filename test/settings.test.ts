@@ -118,10 +118,10 @@ describe("a file that is wrong", () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("stale_after: soon\nroots:\n  cloud: /a\n"));
     expect({ code, places: [...stderr.matchAll(/yaml:(\d+):/g)].map(([, line]) => line) }).toEqual({ code: 2, places: ["1", "3"] });
   });
-  it("that is no YAML is told by its line", async () => {
+  it("that is no YAML is reported by its line", async () => {
     const { code, stderr } = await retinue(NESTED, ["ls"], settings("roots:\n  claude: [\n"));
     expect(code).toBe(2);
-    expect(stderr).toMatch(/yaml:\d+: not valid YAML: .*\n {2}write a key, a colon and a value/);
+    expect(stderr).toMatch(/yaml:\d+: not valid YAML: .*\n {2}write key: value lines/);
   });
   it("that cannot be read is a failure of its own", async () => {
     const folder = join(scratch, "folder.yaml");
@@ -157,6 +157,6 @@ describe("the file is found", () => {
       exists: true,
       set: ["stale_after", "relay.single_card_guess"],
     });
-    expect((await retinue(NESTED, ["doctor"])).stdout).toContain("config.yaml  not there: everything is as it comes");
+    expect((await retinue(NESTED, ["doctor"])).stdout).toContain("config.yaml  not found; using defaults");
   });
 });

@@ -1,4 +1,7 @@
-/** Spans of every recording: nothing left out, nothing twice, at the times of the records; and told piece by piece they are the same. */
+/**
+ * Spans of every recording: nothing left out, nothing twice, at the times of the records; and the same if read
+ * incrementally.
+ */
 import { describe, expect, it } from "vitest";
 import { Library } from "../src/app/library.ts";
 import { listPrice } from "../src/app/prices.ts";
@@ -67,7 +70,7 @@ function checkPath(records: ReadonlyMap<string, AgentTree>, spans: ReadonlyMap<s
 }
 
 describe("what is known of a recording", () => {
-  it("is told as it was: three agents at once, and the parent waiting for all of them", async () => {
+  it("is reported as it was: three agents at once, and the parent waiting for all of them", async () => {
     const library = await libraryOf(recordedHome("claude", "b-parallel3").home);
     const [forest] = [...library.forests()];
     const [root] = forest?.roots ?? [];
@@ -83,7 +86,7 @@ describe("what is known of a recording", () => {
   });
 });
 
-describe("told piece by piece", () => {
+describe("read incrementally", () => {
   it.each([
     ["claude", "c3-nested-parallel"],
     ["claude", "u-nested-bg"],
@@ -105,9 +108,11 @@ describe("told piece by piece", () => {
       if (!known.agents.has(root)) continue;
       const { items, next, whole } = board.answer(known, root, after);
       expect(whole).toBe(after === undefined);
-      for (const { uri, first, spans } of items) {
-        expect(first).toBeLessThanOrEqual(told.get(uri)?.length ?? 0);
-        told.set(uri, [...(told.get(uri) ?? []).slice(0, first), ...spans]);
+      for (const { uri, first, removed, spans } of items) {
+        const list = told.get(uri) ?? [];
+        expect(first + (removed ?? 0)).toBeLessThanOrEqual(list.length);
+        list.splice(first, removed ?? list.length, ...spans);
+        told.set(uri, list);
         sent += spans.length;
       }
       after = next;
@@ -115,7 +120,7 @@ describe("told piece by piece", () => {
     const all = link(facts, { now: NOW, liveness: () => "unknown" });
     const atOnce = new SpanBoard().answer(all, root, undefined);
     for (const { uri, spans } of atOnce.items) expect(told.get(uri)).toEqual(spans);
-    // What was told once is not told again and again.
+    // Unchanged spans are not sent again.
     expect(sent).toBeLessThan(4 * atOnce.items.reduce((sum, item) => sum + item.spans.length, 0));
     expect(board.answer(all, root, board.answer(all, root, after).next).items).toEqual([]);
     expect(board.answer(all, root, "of-another-board-3").whole).toBe(true);

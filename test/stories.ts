@@ -6,7 +6,7 @@ import { readMachine } from "../src/app/machine.ts";
 import type { Story } from "../src/core/story.ts";
 import { homeEnv } from "./fixtures.ts";
 
-/** One for each thread of a home; nobody in a recording is alive any more. */
+/** One for each thread of a home; no agent in a recording is alive. */
 export async function storiesOf(home: string): Promise<Story[]> {
   // What retinue recorded itself lies beside the home.
   const env = { ...homeEnv(home), RETINUE_HOME: dirname(home) };

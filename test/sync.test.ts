@@ -190,7 +190,7 @@ describe("files change in every way files change", () => {
       renameSync(file, `${scratch}/away-${made}`);
       const gone = treesOf(await refreshed(store)) as { warnings: string[]; usage: unknown }[];
       expect(gone[0]?.usage).toEqual(before[0]?.usage);
-      expect(gone[0]?.warnings).toEqual(["its transcript has been deleted; this is what it said"]);
+      expect(gone[0]?.warnings).toEqual(["its transcript was deleted; this is its content before"]);
       renameSync(`${scratch}/away-${made}`, file);
       expect(treesOf(await refreshed(store))).toEqual(before);
       store.close();
@@ -220,7 +220,8 @@ describe("bit by bit or all at once", () => {
     const whole = new Map(filesBelow(home).map((file) => [file, readFileSync(join(home, file))]));
     rmSync(home, { recursive: true });
     const store = await openStore();
-    // Every file in three uneven pieces, files taking turns, so that children come before parents and lines are cut anywhere.
+    // Every file in three uneven pieces, files taking turns, so that children come before parents and lines are cut
+    // anywhere.
     for (const share of [0.37, 0.71, 1]) {
       for (const [file, bytes] of [...whole].reverse()) {
         const path = join(home, file);
@@ -247,8 +248,30 @@ describe("bit by bit or all at once", () => {
   });
 });
 
+describe("a file that takes several writes", () => {
+  it("is read to its end by the next process if the first one ends between two writes", async () => {
+    copyCase("a-single");
+    const path = transcript();
+    const text = "x".repeat(4_000);
+    for (let i = 0; i < 1_200; i += 1) appendFileSync(path, LINE(text).replace("-000000000001", `-${String(i).padStart(12, "0")}`));
+    const first = await openStore();
+    let writes = 0;
+    const commit = first.commit.bind(first);
+    first.commit = (batches) => {
+      writes += 1;
+      if (writes > 1) throw new Error("the process ends here");
+      return commit(batches);
+    };
+    await expect(refreshed(first)).rejects.toThrow("the process ends here");
+    first.close();
+    const second = await openStore();
+    expect(treesOf(await refreshed(second))).toEqual(await treesAtOnce());
+    second.close();
+  });
+});
+
 describe("what is no file", () => {
-  it("is told and never waited for, whether it was there at first or takes a file's place", async (context) => {
+  it("is reported and never waited for, whether it was there at first or takes a file's place", async (context) => {
     needsPosix("pipes among files")(context);
     const files = copyCase("a-single");
     const transcript = files.find((file) => file.endsWith(".jsonl") && !file.includes("subagents")) ?? "";
@@ -300,7 +323,7 @@ describe("what is no file", () => {
 });
 
 describe("a file of nothing but junk", () => {
-  it("is told in a few words, and all of it is counted", async () => {
+  it("is reported in a few words, and all of it is counted", async () => {
     const [transcript = ""] = copyCase("a-single").filter((file) => file.endsWith(".jsonl"));
     writeFileSync(transcript, "{junk\n".repeat(20_000));
     for (const store of [await openStore(), new MemoryStore()]) {

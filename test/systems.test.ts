@@ -1,6 +1,7 @@
 /**
- * The whole program, told that it runs on another system. File names keep their form, since this machine has no drives; what follows from the platform
- * (how paths are put together, compared and watched, which tools are asked, where the home is) does not.
+ * The whole program, told that it runs on another system. File names keep their form, since this machine has no drives;
+ * what follows from the platform (how paths are put together, compared and watched, which tools are asked, where the
+ * home is) does not.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

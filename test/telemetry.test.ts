@@ -1,4 +1,7 @@
-/** OTLP over HTTP: an agent's own telemetry, as JSON and as protobuf, from senders that are honest and others that are not. */
+/**
+ * OTLP over HTTP: an agent's own telemetry, as JSON and as protobuf, from senders that are honest and others that are
+ * not.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,7 +79,7 @@ describe("telemetry", () => {
     expect(await costOf("fast")).toEqual(normal.map((cost) => expect.closeTo(2 * cost, 9) as number));
   });
 
-  it("of others is refused, and said so", async () => {
+  it("of others is refused, with a message", async () => {
     const foreign = { resourceSpans: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] }, scopeSpans: [] }] };
     expect(await (await post("/v1/traces", JSON.stringify(foreign), JSON_TYPE)).json()).toMatchObject({ partialSuccess: { rejectedSpans: 1 } });
   });

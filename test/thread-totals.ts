@@ -1,6 +1,6 @@
 /** Threads with totals of the product's own, for tests of what follows from them. */
 import { type Forest, link } from "../src/core/link.ts";
-import type { CallUnrecorded, ModelCalled, TotalStated } from "../src/core/observation.ts";
+import type { ModelCalled, ModelCallMissing, TotalStated } from "../src/core/observation.ts";
 import { NO_AMOUNTS, NO_TOKENS } from "../src/core/usage.ts";
 import { type Verification, verifyThreadOf } from "../src/core/verify.ts";
 import { agent, LATER, notebook, parentNamed, record, row, thread } from "./observations.ts";
@@ -29,8 +29,8 @@ export const total = (used: Readonly<Record<string, readonly [input: number, out
   ...more,
 });
 
-export const compaction: CallUnrecorded = { type: "call-unrecorded", what: "compaction", on: "own", one: true };
-export const title: CallUnrecorded = { type: "call-unrecorded", what: "title", on: "any", one: false };
+export const compaction: ModelCallMissing = { type: "model-call-missing", what: "compaction", on: "own", one: true };
+export const title: ModelCallMissing = { type: "model-call-missing", what: "title", on: "any", one: false };
 
 export function say(book: Book, at: number, response: string, inputTokens: number, more: Partial<ModelCalled> = {}, by = main) {
   const keys = [`row of ${response}`, response];

@@ -1,4 +1,4 @@
-/** A product that keeps everything in one database: things, and what was said in each. */
+/** A product that keeps everything in one database: things, and texts in each. */
 import { DatabaseSync } from "node:sqlite";
 import { FindingsOf } from "../src/core/findings.ts";
 import { recordKey, threadKey } from "../src/core/ids.ts";
@@ -12,7 +12,7 @@ const RECORD =
 
 const plan: DatabasePlan = {
   objects: { sql: "SELECT id AS object, revision FROM thing", values: [] },
-  news: {
+  changes: {
     mark: { sql: "SELECT (SELECT max(rowid) FROM said) AS said, (SELECT count(*) FROM thing) AS things", values: [] },
     changed: (since) => ({ sql: "SELECT DISTINCT thing AS object FROM said WHERE rowid > ?", values: [since.said ?? 0] }),
     lost: (since) => ({ sql: "SELECT count(*) < ? AS lost FROM thing", values: [since.things ?? 0] }),
@@ -39,7 +39,7 @@ function parserOf(path: string, saved: unknown): Parser {
       const speaker = threadKey(KEY, asText(value?.thing) ?? "");
       const found = new FindingsOf({ path, line, row, at: line, speaker, keys: [recordKey(KEY, asText(value?.id) ?? "")] });
       found.add({ type: "agent-described", agent: speaker, kind: "main", file: { path, bytes: 0 } });
-      found.add({ type: "record", role: "assistant", stands: "answered", certain: true, calls: [], results: [], text, message: true });
+      found.add({ type: "record", role: "assistant", state: "answered", certain: true, calls: [], results: [], text, message: true });
       return found;
     },
     events(record, line) {

@@ -201,7 +201,7 @@ describe("runs", () => {
         const shown = new Set(
           subtreeOf(forest, root).flatMap((key) => spansOf(forest, key).map(({ from, to }) => `${agentOf(forest, key).uri} ${from} ${to}`)),
         );
-        // A trace lets nothing begin before what it stands below.
+        // In a trace nothing begins before its parent.
         const drawn = traced.filter(
           ({ kind, call: made, start, born, parent }) => (kind === "tool" || made?.time != null) && start > (parent?.start ?? 0) && born > 0,
         );
@@ -303,7 +303,7 @@ describe("while agents work", () => {
     expect([...server.runs.values()][0]?.outputs).toEqual({ messages: [{ role: "assistant", content: [{ type: "text", text: "Second." }] }] });
   });
 
-  it("an agent whose file comes late is told when it is there", async () => {
+  it("an agent whose file comes late is reported when it is there", async () => {
     const main = mainWriter();
     write(
       THREAD_FILE,

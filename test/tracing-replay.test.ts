@@ -1,12 +1,14 @@
-/** Recordings written anew, line by line, in the order in which slow disks and early hooks may show them: what is sent is sent once and never changes. */
+/**
+ * Recordings written anew, line by line, in the order in which slow disks and early hooks may show them: what is sent
+ * is sent once and never changes.
+ */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { DESTINATIONS } from "../src/app/export/destinations/index.ts";
 import { Endings } from "../src/app/export/endings.ts";
-import { langSmithDestinations } from "../src/app/export/langsmith.ts";
-import { otlpDestination } from "../src/app/export/otlp.ts";
-import { lookAfter } from "../src/app/export/tracing.ts";
+import { collect } from "../src/app/export/tracing.ts";
 import { Library } from "../src/app/library.ts";
 import { recordingIn } from "../src/app/replay.ts";
 import { DEFAULT_REDACTION } from "../src/core/redaction.ts";
@@ -60,7 +62,10 @@ interface Written {
 
 const SESSION = /projects\/[^/]+\/([0-9a-f-]{36})(?:\.jsonl|\/)/;
 
-/** What hooks would have said: that agents begin before any file names them, and that everybody has ended before the last lines are written. */
+/**
+ * What hooks would have said: that agents begin before any file names them, and that everybody has ended before the
+ * last lines are written.
+ */
 function hooksOf(steps: readonly Written[]): Written[] {
   const logs = [...Map.groupBy(steps, ({ path }) => path)].filter(([path]) => path.endsWith(".jsonl"));
   return logs.flatMap(([path, lines]) => {
@@ -119,16 +124,16 @@ async function traced<T>(format: "langsmith" | "otlp", wholeTurns: boolean, name
   let isAlive = true;
   const library = new Library({ env, store: new MemoryStore(), price: () => null, now: () => now, liveness: () => (isAlive ? "alive" : "gone") });
   const kept = await openKept(join(folder, "kept.sqlite"));
-  const [destination] = format === "langsmith" ? langSmithDestinations(env, DEFAULT_REDACTION) : [otlpDestination(env, DEFAULT_REDACTION)];
+  const [destination] = (await DESTINATIONS.find((kind) => kind.format === format)?.open(env, DEFAULT_REDACTION, false)) ?? [];
   if (destination === undefined) throw new Error("no destination");
   kept.outbox.open(destination.name, 0);
   const sent: Sent<T> = { bodies: [], refused: [] };
   const log = (line: string) => void (line.includes("contradicts") && sent.refused.push(line));
   const watched = { library, outbox: kept.outbox, endings: new Endings(library), log, old: "send" as const, wholeTurns };
   const look = async (meanwhile: () => void = () => {}) => {
-    const changed = await library.refresh();
+    const { threads: changed } = await library.refresh();
     meanwhile();
-    const looked = await lookAfter(watched, destination, changed, true, now);
+    const looked = await collect(watched, destination, changed, true, now);
     for (const item of kept.outbox.items(destination.name, 10_000)) {
       sent.bodies.push(JSON.parse(Buffer.from(item.body).toString()) as T);
       kept.outbox.arrived(destination.name, [item.id], now, null);

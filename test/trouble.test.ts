@@ -1,4 +1,4 @@
-/** What could not be read of what is shown is told on stderr, in one line, with the next step. */
+/** What could not be read of what is shown is reported on stderr, in one line, with the next step. */
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ describe("broken lines", () => {
     [["why", "latest"]],
     [["ls"]],
     [[`latest/${L2}`]],
-  ])("of %j are told in one line", async (args) => {
+  ])("of %j are reported in one line", async (args) => {
     const { code, stdout, stderr } = await retinue(home, args);
     expect({ code, lines: stderr.trimEnd().split("\n").length }).toEqual({ code: 0, lines: 1 });
     expect(stderr).toContain(`broken records skipped: 2 (${file}:`);
@@ -45,14 +45,14 @@ describe("broken lines", () => {
     expect(await retinue(home, [...args, "--quiet"])).toMatchObject({ code: 0, stdout, stderr: "" });
   });
 
-  it("are not told of what does not hold them", async () => {
+  it("are not reported problems of other files", async () => {
     const other = recordedHome("claude", "a-single");
     cpSync(other.home, home, { recursive: true });
     expect((await retinue(home, ["tree", `claude://${other.threads[0]?.root}`])).stderr).toBe("");
   });
 });
 
-it("an agent's file that holds nothing readable is told with its thread", async () => {
+it("an agent's file that holds nothing readable is reported with its thread", async () => {
   const { home, folder } = nested();
   writeFileSync(join(folder, THREAD, "subagents", "agent-a0000000000000000.jsonl"), "junk\n");
   expect((await retinue(home, ["tree", "latest"])).stderr).toContain("broken records skipped: 1 (");
@@ -78,7 +78,7 @@ describe("the debug log of tracing", () => {
     const { file, lines, ofAgent } = await logged(content);
     expect(lines).toContain(`claude://${THREAD}: file ${file} ${says}`);
     expect(ofAgent.some((line) => line.includes(`its file ${file} ${says}`)) || ofAgent.some((line) => line.includes(`read ${file}`))).toBe(true);
-    expect(lines.filter((line) => line.includes("no file of its own was found"))).toEqual([]);
+    expect(lines.filter((line) => line.includes("no transcript found"))).toEqual([]);
   });
 });
 
@@ -94,7 +94,7 @@ describe("a database that could not be read", () => {
     expect(stderr).toContain("next: retinue doctor");
   });
 
-  it("is told by ls, and not with a thread of another product", async () => {
+  it("is reported by ls, and not with a thread of another product", async () => {
     expect((await retinue(home, ["ls"])).stderr).toContain(`could not read ${database}`);
     expect((await retinue(home, ["tree", `claude://${THREAD}`])).stderr).toBe("");
   });

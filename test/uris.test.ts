@@ -1,4 +1,4 @@
-/** `<provider>://<main>/<agent>`: which combinations name an agent, and what the others are told. */
+/** `<provider>://<main>/<agent>`: which combinations name an agent, and the errors of the others. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ describe("an agent is named below its thread, or below an agent above it that is
         const found = outcome(uri);
         if (isThread(main) && below.has(agent.key)) expect({ uri, found }).toEqual({ uri, found: agent.uri });
         else {
-          // An id that is no thread's is told first; either way the URI that would be right is named.
+          // An id that is no thread's is reported first; either way the URI that would be right is named.
           const right = isThread(main) ? agent.uri : main.uri;
           expect({ uri, found }).toEqual({ uri, found: expect.stringMatching(/^not_found\n/) });
           expect({ uri, found }).toEqual({ uri, found: expect.stringContaining(right) });

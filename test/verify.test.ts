@@ -1,6 +1,6 @@
 /**
- * `retinue verify` over every recording: what we count must be what the product itself says it used, and where it is not, for a reason that is known
- * and named. Then the same recordings with one number changed: each must be caught.
+ * `retinue verify` over every recording: what we count must be what the product itself says it used, and where it is
+ * not, for a reason that is known and named. Then the same recordings with one number changed: each must be caught.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,9 @@ import type { ReasonCode, Verification } from "../src/core/verify.ts";
 import { retinue, retinueJson } from "./cli.ts";
 import { FIXTURES, filesBelow, recordedHome, recordedHomes } from "./fixtures.ts";
 
-/** Why the product's own total differs from what was counted, home by home. What is not listed agrees, or has no total. */
+/**
+ * Why the product's own total differs from what was counted, home by home. What is not listed agrees, or has no total.
+ */
 const REASONS: Readonly<Record<string, readonly ReasonCode[]>> = {
   "f-killed": ["process-without-total"],
   "f2-bgkilled": ["process-without-total"],
@@ -39,7 +41,10 @@ function ownTotals(home: string): string[] {
   return transcripts.filter((path) => readFileSync(join(home, path), "utf8").includes('"type":"cost-state"')).map((path) => path.slice(-42, -6));
 }
 
-/** Why the totals of Codex differ. Its forks go on from the total of their origin; agents that are given a copy of their parent's history begin at zero. */
+/**
+ * Why the totals of Codex differ. Its forks go on from the total of their origin; agents that are given a copy of their
+ * parent's history begin at zero.
+ */
 const CODEX_REASONS: Readonly<Record<string, readonly ReasonCode[]>> = { "v2-archive-fork": ["copied", "carried-over"] };
 
 const rolloutsIn = (home: string) => filesBelow(home).filter((path) => /rollout-[^/]+\.jsonl(\.zst)?$/.test(path));
@@ -205,7 +210,7 @@ describe("a planted error", () => {
     const { code, stdout, stderr } = await retinue(planted("a-single", AGENT, more("input_tokens")), ["verify"]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^differs {2}claude:\/\/21c2d5cf-22df-46f8-9d93-f17c04dc0e30 /m);
-    expect(stdout).toContain("differs by -7 input on claude-opus-5-5: the product states 705, counted were 712");
+    expect(stdout).toContain("differs by -7 input on claude-opus-5-5: the product states 705, retinue counted 712");
     expect(stderr).toContain("retinue: 1 of 1 thread differs from what the product itself reports");
   });
 });
@@ -224,7 +229,9 @@ describe("a planted error in a rollout of Codex", () => {
   }
   type Change = (row: Row) => Row[];
 
-  /** A copy of a recording in which the record of one answer was changed in every rollout. Says which threads these are. */
+  /**
+   * A copy of a recording in which the record of one answer was changed in every rollout. Says which threads these are.
+   */
   function planted(
     name: string,
     change: Change,
@@ -318,8 +325,8 @@ describe("the command", () => {
       stdout: [
         "    THREAD                                         STATED  COUNTED",
         `ok  ${FORK}   44.4k    17.2k`,
-        `    it began as a copy of ${FIRST}: what was copied counts there`,
-        `    its total goes on from that of ${FIRST}: 1120 input, 504 output, 24828 cache read, 765 cache write, 478 1-hour cache write were used there`,
+        `    it began as a copy of ${FIRST}: the copied part counts there`,
+        `    its total continues that of ${FIRST}, which used 1120 input, 504 output, 24828 cache read, 765 cache write, 478 1-hour cache write`,
         `ok  ${FIRST}   27.2k    27.2k`,
         "",
       ].join("\n"),
@@ -341,7 +348,7 @@ describe("the command", () => {
   it("has nothing to compare with where a version writes no totals, and that is fine", async () => {
     const { code, stdout } = await retinue(recordedHome("claude", "v2.1.240").home, ["verify"]);
     expect(code).toBe(0);
-    expect(stdout).toContain("no total of the product's that is independent of the count is known for it: its version writes none, or it was killed");
+    expect(stdout).toContain("it has no independent total: its version writes none, or it was killed");
   });
 
   it("exits with 1 where there is no thread at all", async () => {

@@ -1,6 +1,8 @@
 /**
- * The same run, seen by more than one witness: the product's own files, what it printed, what its hooks and its telemetry said.
- * Together they make one tree, equal to the truth, with nobody in it twice; and where the files are gone, everybody whom another witness names is still there.
+ * The same run, seen by more than one witness: the product's own files, what it printed, what its hooks and its
+ * telemetry said.
+ * Together they make one tree, equal to the truth, with nobody in it twice; and where the files are gone, everybody
+ * whom another witness names is still there.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -47,7 +49,7 @@ describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(n
     const tree = await treeFrom(home, thread, home.kinds, true);
     expect(tree === null ? ["no tree"] : differences(thread, JSON.parse(JSON.stringify(tree)) as TreeNode)).toEqual([]);
     const files = await treeFrom(home, thread, [], true);
-    // A command that nobody knows leaves no files.
+    // An unknown command leaves no files.
     if (files !== null) expect(counted(tree)).toEqual(counted(files));
   });
 

@@ -8,7 +8,10 @@ export interface Witnessed extends RecordedHome {
   readonly recordings: string;
   /** `run`, `hooks`, `otlp`. */
   readonly kinds: readonly string[];
-  /** Agents of the truth whom the witness names, by the id of the product; with their parents, where the witness knows these as well. */
+  /**
+   * Agents of the truth whom the witness names, by the id of the product; with their parents, where the witness knows
+   * these as well.
+   */
   named(kind: string, thread: RecordedThread): readonly { readonly agentId: string; readonly parentAgentId?: string | null }[];
 }
 

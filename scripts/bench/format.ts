@@ -6,6 +6,7 @@ export function bytes(count: number): string {
 }
 
 export const seconds = (value: number) => `${value >= 10 ? value.toFixed(1) : value.toFixed(2)} s`;
+export const milliseconds = (secondsOfTime: number) => `${(1_000 * secondsOfTime).toFixed(1)} ms`;
 export const ratio = (ours: number, theirs: number) => `${(ours / theirs).toFixed(2)}×`;
 export const percent = (part: number, whole: number) => `${((100 * part) / whole).toFixed(1)} %`;
 export const thousands = (count: number) => count.toLocaleString("en-US");
@@ -26,3 +27,6 @@ export function parseBytes(words: string): number {
   if (number === undefined || scale === undefined) throw new Error(`${words}: not a size; write 100MB or 1GB`);
   return Number(number) * scale;
 }
+
+/** A limit, in bold where it does not hold. */
+export const held = (limit: string, holds: boolean) => (holds ? limit : `**${limit}**`);

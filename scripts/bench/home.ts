@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Random, seeded } from "./random.ts";
 import { fileSizes, usualFileCount } from "./sizes.ts";
@@ -110,7 +110,9 @@ class HomeWriter {
       ...(parent === null ? {} : { parentAgentId: parent }),
     };
     mkdirSync(context.subagents, { recursive: true });
-    writeFileSync(path.replace(/jsonl$/, "meta.json"), JSON.stringify(meta));
+    const metaPath = path.replace(/jsonl$/, "meta.json");
+    writeFileSync(metaPath, JSON.stringify(meta));
+    utimesSync(metaPath, start / 1_000, start / 1_000);
     this.#stats.agents += 1;
     return this.#writeTranscript(context, { path, bytes: plan.bytes, agent: plan.id, children: plan.children, start });
   }
@@ -156,6 +158,8 @@ class HomeWriter {
     }
     this.#putResponse(put, model, { type: "text", text: this.#texts.some(400) }, 0);
     out.close();
+    // As old as its last record, as in life: the newest are read first.
+    utimesSync(job.path, at / 1_000, at / 1_000);
     this.#stats.files += 1;
     this.#stats.bytes += out.bytes;
     this.#stats.lines += out.lines;

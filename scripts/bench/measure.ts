@@ -45,6 +45,14 @@ export function measure({ program, args, env }: Command): Measurement {
   }
 }
 
+/** Commands that were run one after the other, as one. */
+export const inSequence = (runs: readonly Measurement[]): Measurement => ({
+  wallSeconds: runs.reduce((sum, run) => sum + run.wallSeconds, 0),
+  cpuSeconds: runs.reduce((sum, run) => sum + run.cpuSeconds, 0),
+  peakBytes: Math.max(...runs.map((run) => run.peakBytes)),
+  stdout: runs.map((run) => run.stdout).join(""),
+});
+
 function readGnu(report: string) {
   const [user = Number.NaN, system = Number.NaN, kilobytes = Number.NaN] = report.trim().split(" ").map(Number);
   return { cpuSeconds: user + system, peakBytes: kilobytes * 1_024 };

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -30,16 +30,17 @@ export class Subject {
     this.#data = mkdtempSync(join(this.home, "data-"));
   }
 
+  /** Removes whatever retinue keeps; the records stay. */
+  remove(): void {
+    rmSync(this.#data, { recursive: true });
+  }
+
   command(...args: string[]): Command {
     return { program: process.execPath, args: [PROGRAM, ...args], env: this.#env() };
   }
 
   #env(): Record<string, string> {
     return { PATH: process.env.PATH ?? "", HOME: this.home, RETINUE_HOME: this.#data, NO_COLOR: "1" };
-  }
-
-  help(...args: string[]): string {
-    return execFileSync(process.execPath, [PROGRAM, ...args, "--help"], { encoding: "utf8", env: this.#env() });
   }
 
   /** Bytes of everything retinue keeps. */

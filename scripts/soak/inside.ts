@@ -1,5 +1,6 @@
 /** Loaded into the process that is watched: tells what only the process itself knows. */
-process.on("message", () => {
+process.on("message", (message) => {
+  if (message === "collect") globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
   process.send?.({ heapUsed, external, handles: process.getActiveResourcesInfo().filter((name) => name !== "PipeWrap" && name !== "Timeout").length });
 });

@@ -5,6 +5,8 @@ export interface LoadOptions {
   readonly threads: number;
   /** Of all threads together. */
   readonly agents: number;
+  /** The time of the next record. */
+  readonly now?: () => number;
 }
 
 /** What was written, so that a reader can be held to it. */
@@ -26,10 +28,10 @@ export class Load {
   readonly #threads: Thread[];
   #next = 0;
 
-  constructor(home: string, { threads, agents }: LoadOptions) {
+  constructor(home: string, { threads, agents, now = Date.now }: LoadOptions) {
     this.#threads = Array.from(
       { length: threads },
-      (_, i) => new Thread(home, i, Math.floor(((i + 1) * agents) / threads) - Math.floor((i * agents) / threads)),
+      (_, i) => new Thread(home, i, Math.floor(((i + 1) * agents) / threads) - Math.floor((i * agents) / threads), now),
     );
   }
 
@@ -81,14 +83,16 @@ class Thread {
   readonly #main: Transcript;
   readonly #working: { readonly transcript: Transcript; readonly id: string; readonly call: string }[] = [];
   readonly #all: Transcript[];
+  readonly #now: () => number;
   spawned = 0;
   #turn = 0;
 
-  constructor(home: string, number: number, agents: number) {
+  constructor(home: string, number: number, agents: number, now: () => number) {
     this.id = `50a50a50-0000-4000-8000-${String(number).padStart(12, "0")}`;
     this.#folder = join(home, ".claude/projects", `-home-dev-soak-${number}`);
     this.#agents = agents;
-    this.#main = new Transcript(join(this.#folder, `${this.id}.jsonl`), this.id, null);
+    this.#main = new Transcript(join(this.#folder, `${this.id}.jsonl`), this.id, null, now);
+    this.#now = now;
     this.#all = [this.#main];
     this.#main.user(`Work on part ${number}.`);
   }
@@ -123,7 +127,7 @@ class Thread {
     this.#main.answer({ type: "tool_use", id: call, name: "Agent", input: { description: `Task ${id}`, prompt: TEXT, subagent_type: "Explore" } });
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path.replace(/jsonl$/, "meta.json"), JSON.stringify({ agentType: "Explore", description: `Task ${id}`, toolUseId: call, spawnDepth: 1 }));
-    const transcript = new Transcript(path, this.id, id);
+    const transcript = new Transcript(path, this.id, id, this.#now);
     transcript.user(TEXT);
     this.#all.push(transcript);
     this.#working.push({ transcript, id, call });
@@ -156,6 +160,7 @@ class Transcript {
   readonly #path: string;
   readonly #session: string;
   readonly #agent: string | null;
+  readonly #now: () => number;
   #lines: string[] = [];
   #previous: string | null = null;
   #open: string | null = null;
@@ -164,8 +169,9 @@ class Transcript {
   calls = 0;
   outputTokens = 0;
 
-  constructor(path: string, session: string, agent: string | null) {
+  constructor(path: string, session: string, agent: string | null, now: () => number) {
     this.#path = path;
+    this.#now = now;
     this.#session = session;
     this.#agent = agent;
     mkdirSync(dirname(path), { recursive: true });
@@ -217,7 +223,7 @@ class Transcript {
     const uuid = `${this.#name()}`;
     const who = this.#agent === null ? { isSidechain: false } : { isSidechain: true, agentId: this.#agent };
     const common = { cwd: "/home/dev/soak", sessionId: this.#session, version: "2.1.220", gitBranch: "main", userType: "external" };
-    this.#lines.push(`${JSON.stringify({ parentUuid: this.#previous, ...who, ...record, uuid, timestamp: new Date().toISOString(), ...common })}\n`);
+    this.#lines.push(`${JSON.stringify({ parentUuid: this.#previous, ...who, ...record, uuid, timestamp: new Date(this.#now()).toISOString(), ...common })}\n`);
     this.#previous = uuid;
     this.records += 1;
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run test:soak`: a busy machine in ten minutes, and the longest transcript there is. Says whether memory and handles stay flat, whether nothing is used
- * when nothing happens, and whether everything that was written was found.
+ * `npm run test:soak`: a busy machine in ten minutes, and the longest transcript there is. Says whether memory and
+ * handles stay flat, whether nothing is used when nothing happens, and whether everything that was written was found.
  *
  *   npm run test:soak -- --minutes 10 --threads 20 --agents 300 --rate 800 --lines 1000000 --write
  *
@@ -45,7 +45,9 @@ execFileSync(process.execPath, [join(ROOT, "scripts/build.ts")], { stdio: "inher
 
 talk(`${threads} threads, ${agents} agents, ${rate} records a second, for ${minutes} minutes`);
 const soaked =
-  minutes === 0 ? null : await soak(join(scratch, "busy"), { seconds: 60 * minutes, threads, agents, rate, sampleSeconds: 2, idleSeconds: 10, talk });
+  minutes === 0
+    ? null
+    : await soak(join(scratch, "busy"), { seconds: 60 * minutes, threads, agents, rate, sampleSeconds: 2, idleSeconds: 10, releaseSeconds: 170, talk });
 talk(`a transcript of ${thousands(lines)} lines`);
 const looks = lines === 0 ? [] : await lookAtLong(join(scratch, "long"), lines);
 const checks = soaked === null ? [] : checksOf(soaked);
@@ -54,11 +56,11 @@ const machine = `${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}
 const parts = [TITLE, `\`npm run test:soak\`, on ${new Date().toISOString().slice(0, 10)}: ${machine}.`];
 if (soaked !== null)
   parts.push(
-    `\`retinue serve\` while ${threads} threads with ${agents} agents write ${thousands(Math.round(soaked.written.records / minutes / 60))} records a second for ${minutes} minutes (${thousands(soaked.written.records)} records). A client follows the live stream as the dashboard does on the page of a thread, and got ${thousands(soaked.messages)} messages; ${thousands(soaked.requests)} requests went through \`retinue proxy\`. All was told ${soaked.caughtUpSeconds.toFixed(1)} s after the last record.`,
+    `\`retinue serve\` while ${threads} threads with ${agents} agents write ${thousands(Math.round(soaked.written.records / minutes / 60))} records a second for ${minutes} minutes (${thousands(soaked.written.records)} records). A client follows the live stream like the dashboard's page of a thread and received ${thousands(soaked.messages)} messages; ${thousands(soaked.requests)} requests went through \`retinue proxy\`. The client was up to date ${soaked.caughtUpSeconds.toFixed(1)} s after the last record.`,
     samplesTable(soaked.samples),
     checksTable(checks),
   );
-if (looks.length > 0) parts.push(`One transcript of ${thousands(lines)} lines, which nobody has looked at before:`, looksTable(looks));
+if (looks.length > 0) parts.push(`One transcript of ${thousands(lines)} lines, read for the first time:`, looksTable(looks));
 const section = parts.join("\n\n");
 console.log(section);
 if (given.write) writeFileSync(PAGE, withSection(existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "# Reliability\n", section));

@@ -43,9 +43,9 @@ function watchesOf(pid: number): number {
 }
 
 /** The child has to have `inside.ts` loaded. */
-export async function sample(child: ChildProcess, at: number, records: number): Promise<Sample> {
+export async function sample(child: ChildProcess, at: number, records: number, message: "how" | "collect" = "how"): Promise<Sample> {
   const pid = child.pid ?? 0;
-  child.send("how");
+  child.send(message);
   const [told] = (await once(child, "message")) as [{ heapUsed: number; external: number; handles: number }];
   const files = readdirSync(`/proc/${pid}/fd`).length;
   return { at, rss: rssOf(pid), heap: told.heapUsed, files, watches: watchesOf(pid), handles: told.handles, cpu: cpuOf(pid), records };

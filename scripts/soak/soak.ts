@@ -19,6 +19,8 @@ export interface SoakOptions extends LoadOptions {
   readonly sampleSeconds: number;
   /** How long nothing happens at the end. */
   readonly idleSeconds: number;
+  /** How long to wait after that until memory is released; 0: this is not measured. */
+  readonly releaseSeconds: number;
   readonly talk?: (words: string) => void;
 }
 
@@ -34,16 +36,21 @@ export interface Soaked {
   /** Share of a core that is used while nothing happens. */
   readonly idleShare: number;
   readonly peak: number;
+  /** Heap in use, after a collection: at the beginning, and when all is quiet. Null if not measured. */
+  readonly released: { readonly before: number; readonly after: number } | null;
 }
 
-/** A busy machine: threads and agents that grow, a server with a client that follows along, and requests through the proxy. */
+/**
+ * A busy machine: threads and agents that grow, a server with a client that follows along, and requests through the
+ * proxy.
+ */
 export async function soak(folder: string, options: SoakOptions): Promise<Soaked> {
-  const { seconds, rate, sampleSeconds, idleSeconds, talk = () => {} } = options;
+  const { seconds, rate, sampleSeconds, idleSeconds, releaseSeconds, talk = () => {} } = options;
   const machine = new Machine(folder);
   try {
     const load = new Load(machine.home, options);
     load.flush();
-    const { url, child } = await machine.start(["--import", INSIDE, PROGRAM, "serve", "--port", "0", "--no-open"]);
+    const { url, child } = await machine.start(["--expose-gc", "--import", INSIDE, PROGRAM, "serve", "--port", "0", "--no-open"]);
     await until(async () => (await json<{ watching: boolean }>(new URL("/api/health", url))).watching);
     const upstream = await machine.start([UPSTREAM, "upstream"]);
     const proxy = await machine.start([PROGRAM, "proxy", "--port", "0", "--upstream", upstream.url, "--quiet"]);
@@ -53,6 +60,7 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     const client = new Client(new URL(`/api/live?threads=true&cards=true&tree=${encodeURIComponent(uri)}&log=${encodeURIComponent(uri)}`, url));
     const spans = new URL(`/api/agents/${encodeURIComponent(uri)}/spans`, url);
 
+    const before = (await sample(child, 0, 0, "collect")).heap;
     const samples: Sample[] = [];
     let requests = 0;
     const began = performance.now();
@@ -81,7 +89,10 @@ export async function soak(folder: string, options: SoakOptions): Promise<Soaked
     samples.push(await sample(child, elapsed(), wanted.records));
     const sums = await found();
     client.stop();
-    return { samples, written: wanted, found: sums, messages: client.messages, requests, caughtUpSeconds, idleShare, peak: peakOf(child.pid ?? 0) };
+    const peak = peakOf(child.pid ?? 0);
+    if (releaseSeconds > 0) await wait(1_000 * releaseSeconds);
+    const released = releaseSeconds > 0 ? { before, after: (await sample(child, elapsed(), wanted.records, "collect")).heap } : null;
+    return { samples, written: wanted, found: sums, messages: client.messages, requests, caughtUpSeconds, idleShare, peak, released };
   } finally {
     await machine.stop();
   }
@@ -152,7 +163,8 @@ async function cpuIn(child: ChildProcess, seconds: number): Promise<number> {
   return (cpuOf(child.pid ?? 0) - before) / seconds;
 }
 
-const json = async <T>(url: URL): Promise<T> => (await (await fetch(url)).json()) as T;
+/** Once more if the connection was closed just when the request was sent. */
+const json = async <T>(url: URL): Promise<T> => (await (await fetch(url).catch(() => fetch(url))).json()) as T;
 
 async function until(what: () => Promise<boolean>, limitMs = 120_000): Promise<void> {
   for (const end = Date.now() + limitMs; Date.now() < end; await wait(100)) if (await what().catch(() => false)) return;

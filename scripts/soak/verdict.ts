@@ -5,8 +5,12 @@ import { isAll, type LongLook, type Soaked } from "./soak.ts";
 /** What a server, and a first look, may take at most. */
 export const MAX_RSS = 400e6;
 const IDLE_SHARE = 0.01;
-/** Growth from the middle of the run to its end that is no trend. */
-const FLAT = 1.1;
+/** Share of a core that a server may take while all threads grow. */
+const BUSY_SHARE = 1 / 3;
+/** Bytes that a record of a busy thread may take while the thread grows. */
+const RECORD_BYTES = 500;
+/** Heap that may stay when everything is quiet, compared with the beginning, when little of the program was loaded. */
+const RELEASED = 2;
 const MORE_HANDLES = 8;
 
 export interface Check {
@@ -25,22 +29,48 @@ function ends(samples: readonly Sample[]): readonly [readonly Sample[], readonly
   return [samples.slice(middle, middle + fifth), samples.slice(-fifth)];
 }
 
-export function checksOf({ samples, written, found, idleShare, peak }: Soaked): readonly Check[] {
+const percent = (share: number, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+
+/** Share of a core that was used from one sample to another. */
+function shareOf(from: Sample | undefined, to: Sample | undefined): number {
+  return from === undefined || to === undefined || from === to ? 0 : (to.cpu - from.cpu) / (to.at - from.at);
+}
+
+export function checksOf({ samples, written, found, idleShare, peak, released }: Soaked): readonly Check[] {
   // The last two are taken when all is written.
-  const [middle, last] = ends(samples.slice(0, -2));
+  const growing = samples.slice(0, -2);
+  const [middle, last] = ends(growing);
+  const busyShare = shareOf(growing[0], growing.at(-1));
   const [before, after] = [mean(middle, ({ rss }) => rss), mean(last, ({ rss }) => rss)];
+  const perRecord = (after - before) / Math.max(1, mean(last, ({ records }) => records) - mean(middle, ({ records }) => records));
   const held = (sample: Sample) => sample.files + sample.handles;
   const [heldBefore, heldAfter] = [mean(middle, held), mean(last, held)];
   return [
     { what: "most memory", is: bytes(peak), must: `at most ${bytes(MAX_RSS)}`, holds: peak <= MAX_RSS },
-    { what: "memory, from the middle to the end", is: `${bytes(before)} to ${bytes(after)}`, must: "flat", holds: after <= FLAT * before },
+    {
+      what: "memory per new record, from the middle to the end",
+      is: `${perRecord.toFixed(0)} bytes (${bytes(before)} to ${bytes(after)})`,
+      must: `at most ${RECORD_BYTES} bytes`,
+      holds: perRecord <= RECORD_BYTES,
+    },
+    ...(released === null
+      ? []
+      : [
+          {
+            what: "heap in use, at the beginning and when all is quiet",
+            is: `${bytes(released.before)} and ${bytes(released.after)}`,
+            must: `at most ${RELEASED} times as much`,
+            holds: released.after <= RELEASED * released.before,
+          },
+        ]),
     {
       what: "files and handles, from the middle to the end",
       is: `${heldBefore.toFixed(0)} to ${heldAfter.toFixed(0)}`,
       must: "flat",
       holds: heldAfter <= heldBefore + MORE_HANDLES,
     },
-    { what: "CPU while nothing happens", is: `${(100 * idleShare).toFixed(2)} %`, must: "below 1 %", holds: idleShare < IDLE_SHARE },
+    { what: "CPU while everything grows", is: percent(busyShare), must: "a third of a core", holds: busyShare <= BUSY_SHARE },
+    { what: "CPU while nothing happens", is: percent(idleShare, 2), must: "below 1 %", holds: idleShare < IDLE_SHARE },
     {
       what: "agents, calls and output tokens found",
       is: [found.agents, found.calls, found.outputTokens].map(thousands).join(", "),
@@ -62,10 +92,7 @@ const ROWS = 12;
 export function samplesTable(samples: readonly Sample[]): string {
   const each = Math.max(1, Math.ceil(samples.length / ROWS));
   const shown = samples.filter((_, i) => i % each === 0 || i === samples.length - 1);
-  const share = (one: Sample, i: number) => {
-    const before = shown[i - 1];
-    return before === undefined ? "" : `${((100 * (one.cpu - before.cpu)) / (one.at - before.at)).toFixed(0)} %`;
-  };
+  const share = (one: Sample, i: number) => (i === 0 ? "" : percent(shareOf(shown[i - 1], one)));
   return markdownTable(
     ["after", "records", "memory", "heap", "files", "watches", "handles", "CPU"],
     shown.map((one, i) => [

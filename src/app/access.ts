@@ -8,45 +8,47 @@ import { type Env, madeHome } from "./home.ts";
 
 export { type Clients, unknownClients };
 
-/** `own`: this user's, or root's. */
-export type Whose = "own" | "other" | "unknown";
+/** `own`: of this user or of root. */
+export type Owner = "own" | "other" | "unknown";
 
 export const newToken = () => randomBytes(24).toString("base64url");
 
-/** Decides whose connections a port of ours takes: this user's, and those that know the token. */
+/** Decides which connections a server accepts: those of this user, and those that send the token. */
 export class Access {
   readonly token: string;
   readonly #clients: Clients;
-  /** Asked once a connection. */
-  readonly #known = new WeakMap<Socket, Whose>();
+  /** Owners by connection; each is looked up once. */
+  readonly #known = new WeakMap<Socket, Owner>();
 
   constructor(token: string, clients: Clients = systemClients()) {
     this.token = token;
     this.#clients = clients;
   }
 
-  async whose(socket: Socket): Promise<Whose> {
+  async ownerOf(socket: Socket): Promise<Owner> {
     const known = this.#known.get(socket);
     if (known !== undefined) return known;
-    const whose = whoseIs(await this.#clients.userOf(socket));
-    if (whose !== "unknown") this.#known.set(socket, whose);
-    return whose;
+    const owner = ownerOfUser(await this.#clients.userOf(socket));
+    if (owner !== "unknown") this.#known.set(socket, owner);
+    return owner;
   }
 
   isToken(given: string): boolean {
     return isSame(given, this.token);
   }
 
-  /** Whether this system tells whose a connection to this address is: tried with one of our own. */
-  async tells(host: string, port: number): Promise<boolean> {
+  /**
+   * Whether this system can report the owner of a connection to this address. Tries it with a connection of its own.
+   */
+  async identifies(host: string, port: number): Promise<boolean> {
     const socket = connect({ host, port });
     try {
       await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
       const { localAddress, localPort, remoteAddress, remotePort } = socket;
-      const seen = { remoteAddress: localAddress, remotePort: localPort, localAddress: remoteAddress, localPort: remotePort };
-      return whoseIs(await this.#clients.userOf(seen)) === "own";
+      const mirrored = { remoteAddress: localAddress, remotePort: localPort, localAddress: remoteAddress, localPort: remotePort };
+      return ownerOfUser(await this.#clients.userOf(mirrored)) === "own";
     } catch {
-      // Nobody listens there any more.
+      // The server no longer listens.
       return false;
     } finally {
       socket.destroy();
@@ -54,18 +56,18 @@ export class Access {
   }
 }
 
-function whoseIs(user: number | null): Whose {
+function ownerOfUser(user: number | null): Owner {
   if (user === null) return "unknown";
   return user === 0 || user === process.getuid?.() ? "own" : "other";
 }
 
-/** Takes as long for a near miss as for a far one. */
+/** Compares in constant time. */
 export function isSame(given: string, token: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** The token of this home, made on first use; a new one each time where nothing can be kept. */
+/** The token of this home, created on first use. If it cannot be stored, every call returns a new one. */
 export function keptToken(env: Env, name: "token" | "proxy-token"): string {
   try {
     const path = join(madeHome(env), name);
@@ -74,7 +76,7 @@ export function keptToken(env: Env, name: "token" | "proxy-token"): string {
     if (kept !== null) return kept;
     writePrivate(draft, `${newToken()}\n`, "wx");
     try {
-      // Appears whole, and only where another process was not faster.
+      // link() is atomic, and fails if another process was faster.
       linkSync(draft, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -84,12 +86,12 @@ export function keptToken(env: Env, name: "token" | "proxy-token"): string {
     }
     return tokenIn(path) ?? newToken();
   } catch {
-    // A home that cannot be written to.
+    // The home is not writable.
     return newToken();
   }
 }
 
-/** Null for a file that is missing or cut off. */
+/** Null if the file is missing or incomplete. */
 function tokenIn(path: string): string | null {
   try {
     return /^[\w-]{32}$/m.exec(readFileSync(path, "utf8"))?.[0] ?? null;
@@ -100,7 +102,10 @@ function tokenIn(path: string): string | null {
 
 const MAX_LINKS = 64;
 
-/** Codes that let one browser in, once: an address is seen in lists of processes and kept in histories. */
+/**
+ * Codes that each give one browser access once. Unlike a token, a used code in a process list or browser history is
+ * worthless.
+ */
 export class OneTimeCodes {
   readonly #codes = new Set<string>();
 

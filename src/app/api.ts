@@ -1,4 +1,6 @@
-/** The library: `import { open, run } from "retinue"`. The same records and events as on the command line, typed. */
+/**
+ * The public library: `import { open, run } from "retinue"`. The same records and events as the command line, typed.
+ */
 import type { AgentRecord, AgentTree } from "../core/agent.ts";
 import type { AgentEvent } from "../core/event.ts";
 import { agentOf, subtreeOf } from "../core/link.ts";
@@ -19,28 +21,28 @@ export { Failure } from "./failure.ts";
 export type { ThreadFilter } from "./library.ts";
 
 export interface OpenOptions {
-  /** The home folder whose agents are looked at; the user's own where it is left out. */
+  /** The home folder to read; default: the user's. */
   readonly home?: string;
-  /** Instead of the environment of this process: `CLAUDE_CONFIG_DIR`, `RETINUE_HOME` and the like. */
+  /** Replaces the environment of this process: `CLAUDE_CONFIG_DIR`, `RETINUE_HOME` and others. */
   readonly env?: Env;
-  /** Hears what there is to say about the state of the index. */
-  readonly talk?: (words: string) => void;
+  /** Receives messages about the state of the index. */
+  readonly talk?: (text: string) => void;
 }
 
-/** What the agents on a machine did and do. */
+/** The agents of a machine. */
 export interface Retinue {
   /** Top-level threads, newest activity first. */
   threads(filter?: ThreadFilter): Promise<readonly AgentRecord[]>;
-  /** A thread or an agent with everybody below it. `uri` is whatever the command line takes. */
+  /** A thread or an agent with its subtree. Accepts the same URIs as the command line. */
   tree(uri: string): Promise<AgentTree>;
-  /** What happened, oldest first; with `subtree` to everybody below as well. */
+  /** Events, oldest first; with `subtree`, also those of the agents below. */
   events(uri: string, options?: { readonly subtree?: boolean }): Promise<readonly AgentEvent[]>;
-  /** The tree of every thread that changes, whenever it does, until the signal says so. */
+  /** The tree of each thread that changes, until the signal is aborted. */
   live(options?: { readonly signal?: AbortSignal }): AsyncIterable<AgentTree>;
   close(): void;
 }
 
-/** Reads what is there. Everything that is asked later is as of then; `live` keeps up. */
+/** Syncs once. Later calls return the state of that sync; `live` keeps it current. */
 export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Promise<Retinue> {
   const own: Env = env ?? (home === undefined ? process.env : { PATH: process.env.PATH, RETINUE_HOME: process.env.RETINUE_HOME });
   const whole = home === undefined ? own : { ...own, HOME: home };
@@ -51,8 +53,8 @@ export async function open({ home, env, talk = () => {} }: OpenOptions = {}): Pr
 
 class Opened implements Retinue {
   readonly #library: Library;
-  /** One look at a time; while somebody follows along, what is known is up to date already. */
-  #looking: Promise<unknown> = Promise.resolve();
+  /** Serialises syncs. While `live` is running, the data is already current. */
+  #syncing: Promise<unknown> = Promise.resolve();
   #followers = 0;
 
   constructor(library: Library) {
@@ -60,28 +62,28 @@ class Opened implements Retinue {
   }
 
   async threads(filter: ThreadFilter = {}): Promise<readonly AgentRecord[]> {
-    await this.#look();
+    await this.#sync();
     return [...this.#library.threads(filter)];
   }
 
   async tree(uri: string): Promise<AgentTree> {
-    await this.#look();
+    await this.#sync();
     const { key } = resolve(this.#library, uri);
     return treeOf(this.#library.forestOf([key]), key, this.#library.price);
   }
 
   async events(uri: string, { subtree = false }: { readonly subtree?: boolean } = {}): Promise<readonly AgentEvent[]> {
-    await this.#look();
+    await this.#sync();
     const { key } = resolve(this.#library, uri);
     const forest = this.#library.forestOf([key]);
     return readEvents(this.#library, forest, subtree ? subtreeOf(forest, key) : [agentOf(forest, key).key]);
   }
 
   async *live({ signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<AgentTree> {
-    await this.#looking;
+    await this.#syncing;
     this.#followers += 1;
     try {
-      for await (const threads of live(this.#library, { signal })) {
+      for await (const { threads } of live(this.#library, { signal })) {
         const trees = await this.#library.ask(() => {
           const roots = new Set([...threads].flatMap((thread) => this.#library.forestOf([thread]).roots));
           return [...roots].map((root) => treeOf(this.#library.forestOf([root]), root, this.#library.price));
@@ -97,9 +99,9 @@ class Opened implements Retinue {
     this.#library.close();
   }
 
-  async #look(): Promise<void> {
+  async #sync(): Promise<void> {
     if (this.#followers > 0) return;
-    this.#looking = this.#looking.then(() => this.#library.refresh());
-    await this.#looking;
+    this.#syncing = this.#syncing.then(() => this.#library.refresh());
+    await this.#syncing;
   }
 }

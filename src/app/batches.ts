@@ -3,13 +3,14 @@ import type { Observation } from "../core/observation.ts";
 import type { Problem, ProblemCode } from "../core/problem.ts";
 import type { Findings } from "../core/provider.ts";
 import type { FileBatch, FileState, Store } from "../core/store.ts";
+import { boundReading } from "../stores/heap.ts";
 import type { Found } from "./discover.ts";
 
-/** Read so much, then write: memory stays bounded however large a file is, and a crash costs no more than this. */
-export const BATCH_BYTES = 2 << 20;
+/** Bytes read between two writes. Bounds memory for large files, and what a crash loses. */
+export const BATCH_BYTES = 4 << 20;
 const BATCH_FILES = 600;
 
-/** Called after every write, with the file that is being read and the threads told of so far: what is complete can be worked out while it is at hand. */
+/** Called after every write, with the file being read and the threads changed so far, so that complete threads can be linked while their facts are cached. */
 export type OnWritten = ((reading: string, threads: ReadonlySet<AgentKey>) => void) | undefined;
 
 /** Collects batches and writes them together. */
@@ -18,6 +19,8 @@ export class Writer {
   #waiting: FileBatch[] = [];
   #bytes = 0;
   readonly threads = new Set<AgentKey>();
+  /** Files whose text is left for later. */
+  readonly textsLeft = new Set<string>();
   readonly #onWritten: OnWritten;
 
   constructor(store: Store, onWritten: OnWritten) {
@@ -27,7 +30,12 @@ export class Writer {
 
   add(batch: FileBatch): void {
     this.#waiting.push(batch);
-    for (const speaker of new Set(batch.observations.map((o) => o.speaker))) this.threads.add(threadOf(speaker));
+    if (batch.texts === null && batch.observations.length > 0) this.textsLeft.add(batch.after.path);
+    let last: AgentKey | null = null;
+    for (const { speaker } of batch.observations) {
+      if (speaker !== last) this.threads.add(threadOf(speaker));
+      last = speaker;
+    }
     this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
     if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
     this.flush();
@@ -36,17 +44,18 @@ export class Writer {
 
   flush(): void {
     if (this.#waiting.length > 0) this.#store.commit(this.#waiting);
+    boundReading();
     this.#waiting = [];
     this.#bytes = 0;
   }
 }
 
-/** Of each kind that many are told one by one, so that a file of junk costs no more than a good one. */
-const TOLD_PROBLEMS = 100;
+/** Number of problems of each kind that are listed one by one; bounds the cost of a file of junk. */
+const LISTED_PROBLEMS = 100;
 
 export class ProblemsOfFile {
   readonly #path: string;
-  readonly #told = new Map<ProblemCode, number>();
+  readonly #listed = new Map<ProblemCode, number>();
   #more = new Map<ProblemCode, number>();
   #waiting: Problem[] = [];
 
@@ -54,10 +63,10 @@ export class ProblemsOfFile {
     this.#path = path;
   }
 
-  tell(problem: Problem): void {
-    const told = this.#told.get(problem.code) ?? 0;
-    if (told < TOLD_PROBLEMS) {
-      this.#told.set(problem.code, told + 1);
+  add(problem: Problem): void {
+    const listed = this.#listed.get(problem.code) ?? 0;
+    if (listed < LISTED_PROBLEMS) {
+      this.#listed.set(problem.code, listed + 1);
       this.#waiting.push(problem);
     } else this.#more.set(problem.code, (this.#more.get(problem.code) ?? 0) + 1);
   }
@@ -71,7 +80,7 @@ export class ProblemsOfFile {
   }
 }
 
-/** What a file says so far: where a line takes back what earlier ones said, these count no more. */
+/** The facts of a file so far, without those that a later line replaced. */
 export class Standing {
   readonly #path: string;
   #observations: Observation[] = [];
@@ -98,7 +107,7 @@ export class Standing {
 
 export const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });
 
-/** A file read from its beginning. What another one said at the same place is taken back. */
+/** The state of a file that is read from its beginning. Facts of an earlier file at the same path are retracted. */
 export function fresh(found: Found, before: FileState | null): FileState {
   return {
     path: found.path,

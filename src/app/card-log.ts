@@ -2,8 +2,9 @@ import type { Status } from "../core/agent.ts";
 import { typeName } from "../core/display-name.ts";
 import { type AgentEvent, shownText } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, namesOf } from "../core/link.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import { endOf, kindOf } from "../core/record.ts";
+import { namesOf } from "../core/shape.ts";
 import { type EventLog, type LogSpan, MergedLog } from "./event-log.ts";
 
 /** A line of a card's log. */
@@ -19,7 +20,7 @@ export interface CardLogEntry {
     readonly uri: string;
     readonly tool: AgentEvent["tool"];
     readonly usage: AgentEvent["usage"];
-    /** How the agent ended; null for everything else. */
+    /** The final status of the agent; null for other entries. */
     readonly status: AgentEvent["status"];
   };
   readonly created_at: string | null;
@@ -33,20 +34,20 @@ export interface AgentActivity {
   readonly last_seen: string | null;
 }
 
-/** Which card a session below a thread belongs to, and why. */
+/** Assigns a sub-agent's session to a card. */
 export interface SessionMapping {
   readonly child_session_id: string;
   readonly card_id: string;
-  /** Null where the parent is not known. */
+  /** Null if the parent is unknown. */
   readonly parent_session_id: string | null;
   readonly agent_type: string | null;
   readonly description: string | null;
   readonly created_at: string | null;
-  /** Nobody knows which card it belongs to: it is shown in the only one that is worked on (`relay.single_card_guess`). */
+  /** Its card is unknown: it is shown in the only active one (`relay.single_card_guess`). */
   readonly inferred: boolean;
 }
 
-/** The provider's own id of an agent, whether it is a thread or stands below one. */
+/** The native id of a thread or agent. */
 const ownId = ({ agentId, sessionId }: LinkedAgent) => agentId ?? sessionId;
 const typeOf = (agent: LinkedAgent) => namesOf(agent, agent.spawnCall).type;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
@@ -59,29 +60,33 @@ export function logEntry(event: AgentEvent, agent: LinkedAgent): CardLogEntry {
     session_id: ownId(agent),
     event_type: event.kind,
     agent: who,
-    content: `${isBelow ? `↳ ${who} | ` : ""}${wordsOf(event)}`,
+    content: `${isBelow ? `↳ ${who} | ` : ""}${contentOf(event)}`,
     metadata: { _subagent: isBelow, _agent_type: typeOf(agent), uri: event.uri, tool: event.tool, usage: event.usage, status: event.status },
     created_at: event.at,
   };
 }
 
-function wordsOf({ kind, text, summary, tool, spawn, status }: AgentEvent): string {
-  if (status !== null) return endWords(status);
+function contentOf({ kind, text, summary, tool, spawn, status }: AgentEvent): string {
+  if (status !== null) return statusText(status);
   if (kind === "toolCall") return `${tool?.name ?? "tool"} ${JSON.stringify(tool?.input ?? null)}`;
   if (kind === "spawn") return `Spawned: ${text ?? spawn?.type ?? "an agent"}`;
   return shownText({ summary, text }) ?? "";
 }
 
-/** Why a finished agent is known to be finished is no news; why one failed or was stopped is. */
-const endWords = ({ status, statusReason }: NonNullable<AgentEvent["status"]>) =>
+/** The reason is added only if the agent did not complete. */
+const statusText = ({ status, statusReason }: NonNullable<AgentEvent["status"]>) =>
   `${status.charAt(0).toUpperCase()}${status.slice(1)}${status === "completed" ? "" : `: ${statusReason}`}`;
 
-/** An end that is not confirmed by the agent's own records is told when nothing has contradicted it for this long: these come a moment after the parent's, or when a server that was cut off answers again. */
+/**
+ * An end that the agent's own records do not confirm is logged after this time without contradiction. They may arrive
+ * after the parent's, or when a relay reconnects.
+ */
 const SETTLE_MS = 30_000;
 
 /**
- * The log of a card: the events of all its agents, and how each sub-agent ended. History comes by time; what becomes known later is appended, so that a reader
- * who goes on behind the last entry misses nothing. An end is told once, when no record that is still on its way can change it.
+ * The log of a card: the events of all its agents, and the final status of each sub-agent. History is sorted by time;
+ * later entries are appended, so a reader that continues after the last entry misses nothing. An end is logged once,
+ * when no pending record can change it.
  */
 export class CardLog {
   readonly #events = new MergedLog();
@@ -89,14 +94,14 @@ export class CardLog {
   readonly #ended = new Map<AgentKey, Status>();
   readonly #unconfirmed = new Map<AgentKey, { readonly status: Status; readonly since: number }>();
 
-  /** Adds what is new. `toldAt`: when anything new was last read about these agents. */
-  take(forest: Forest, logs: readonly EventLog[], now: number, toldAt: number): void {
+  /** Adds new entries. `toldAt`: when these agents last changed. */
+  take(forest: Forest, logs: readonly EventLog[], now: number, changedAt: number): void {
     const before = this.#events.length;
     this.#events.take(logs);
     const fresh: (CardLogPlace & { readonly time: number })[] = this.#events.happened(before).map((one) => ({ ...one, is: "event" }));
     for (const { key } of logs) {
       const agent = agentOf(forest, key);
-      if (agent.parent === null || !this.#isNewEnd(agent, now, toldAt)) continue;
+      if (agent.parent === null || !this.#isNewEnd(agent, now, changedAt)) continue;
       const time = endOf(agent);
       const { status, statusSource, statusReason } = agent.verdict;
       const id = `ended:${agent.uri}:${status}:${time ?? ""}`;
@@ -106,15 +111,15 @@ export class CardLog {
     this.#entries.push(...fresh);
   }
 
-  #isNewEnd({ key, ending, verdict: { status } }: LinkedAgent, now: number, toldAt: number): boolean {
+  #isNewEnd({ key, ending, verdict: { status } }: LinkedAgent, now: number, changedAt: number): boolean {
     if (status === "running") this.#ended.delete(key);
     const doubted = this.#unconfirmed.get(key);
     const since = ending === "unconfirmed" ? (doubted?.status === status ? doubted.since : now) : null;
     if (since === null) this.#unconfirmed.delete(key);
     else this.#unconfirmed.set(key, { status, since });
-    // The same end may be worded anew, or timed anew, by a later record.
+    // A later record may change the reason or time of the same end.
     if (ending === null || this.#ended.get(key) === status) return false;
-    if (since !== null && now - Math.min(since, toldAt) < SETTLE_MS) return false;
+    if (since !== null && now - Math.min(since, changedAt) < SETTLE_MS) return false;
     this.#ended.set(key, status);
     return true;
   }
@@ -140,7 +145,7 @@ interface CardLogEnd {
 }
 type CardLogPlace = { readonly is: "event"; readonly id: string; readonly index: number } | CardLogEnd;
 
-/** Under the URI that the agent has by now; none where it is gone. */
+/** Under the agent's current URI; empty if the agent no longer exists. */
 function endEvents(forest: Forest, { id, key, at, status }: CardLogEnd): AgentEvent[] {
   const uri = forest.agents.get(key)?.uri;
   const none = { text: null, summary: null, tool: null, usage: null, spawn: null, ref: null };
@@ -155,7 +160,7 @@ export const activityOf = (agent: LinkedAgent, { events, first, last }: LogSpan)
   last_seen: iso(last),
 });
 
-/** `guessed`: agents that are in the card by a guess, with everybody below them. */
+/** `guessed`: agents assigned to the card by a guess, with their subtrees. */
 export function mappingsOf(forest: Forest, keys: readonly AgentKey[], card: string, guessed: ReadonlySet<AgentKey>): SessionMapping[] {
   return keys.flatMap((key) => {
     const agent = agentOf(forest, key);

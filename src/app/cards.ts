@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { type Card, type CardThread, progressOf, STAGES, type Stage, stageOf, type Waiting } from "../core/card.ts";
 import { displayName } from "../core/display-name.ts";
 import { type AgentKey, partsOf, threadKey, threadOf } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "../core/link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";
+import { namesOf } from "../core/shape.ts";
 import { formatUri, parseTarget } from "../core/uri.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import type { KeptCard } from "../stores/sqlite/cards.ts";
@@ -15,8 +16,8 @@ import type { Library } from "./library.ts";
 import { RELAYED_NAMES } from "./relayed.ts";
 import { resolve } from "./resolve.ts";
 
-/** What a person asks for. */
-export interface CardWish {
+/** The fields of a card that a client may set. */
+export interface CardFields {
   readonly title?: string | undefined;
   readonly threads?: readonly string[] | undefined;
   readonly stage?: Stage | undefined;
@@ -25,11 +26,11 @@ export interface CardWish {
 export interface CardsOptions {
   readonly library: Library;
   readonly env: Env;
-  /** Whether the only card that is worked on gets what nobody else is known to want. */
+  /** Whether unassigned agents go to the only active card. */
   readonly guess: boolean;
 }
 
-/** A card with the keys of its threads, whether anything is known of them or not, and of those that it only may have. */
+/** A card with the keys of its threads, known or not, and of the agents assigned to it by a guess. */
 export interface CardAgents {
   readonly card: Card;
   readonly threads: readonly AgentKey[];
@@ -38,13 +39,13 @@ export interface CardAgents {
 
 const MAX_TITLE = 500;
 
-/** Units of work: kept by name and threads; where they stand is worked out. */
+/** Cards. Only names and threads are stored; stages are derived. */
 export class Cards {
   readonly #library: Library;
   readonly #env: Env;
   readonly #guess: boolean;
-  /** As they were worked out last. */
-  #views: ReadonlyMap<string, { readonly made: string; readonly seen: CardAgents }> = new Map();
+  /** The last derived state of each card. */
+  #views: ReadonlyMap<string, { readonly made: string; readonly derived: CardAgents }> = new Map();
 
   constructor({ library, env, guess }: CardsOptions) {
     this.#library = library;
@@ -52,23 +53,26 @@ export class Cards {
     this.#guess = guess;
   }
 
-  /** `changed` tells which threads something may have happened to since the last time; others are as they were then. */
+  /** `changed` selects the threads that may have changed; other cards are taken from the cache. */
   async list(changed: (thread: AgentKey) => boolean = () => true): Promise<readonly CardAgents[]> {
     const kept = await this.#all();
-    const seen = kept.map((card) => this.#asBefore(card, changed) ?? this.#seen(card));
-    this.#views = new Map(kept.map((card, i) => [card.id, { made: JSON.stringify(card), seen: seen[i] as CardAgents }]));
-    const [only, ...more] = seen.filter(({ card }) => card.stage === "working");
-    if (!this.#guess || only === undefined || more.length > 0) return seen;
+    const derived = kept.map((card) => this.#asBefore(card, changed) ?? this.#derived(card));
+    this.#views = new Map(kept.map((card, i) => [card.id, { made: JSON.stringify(card), derived: derived[i] as CardAgents }]));
+    const [only, ...more] = derived.filter(({ card }) => card.stage === "working");
+    if (!this.#guess || only === undefined || more.length > 0) return derived;
     const inferred = this.#unassigned();
     const uris = inferred.map((key) => this.#forest([key])?.agents.get(key)?.uri ?? "");
-    return seen.map((one) => (one === only ? { ...one, inferred, card: { ...one.card, inferred: uris } } : one));
+    return derived.map((one) => (one === only ? { ...one, inferred, card: { ...one.card, inferred: uris } } : one));
   }
 
-  /** Null where it has to be worked out: what runs may change without a word. */
+  /**
+   * Returns null if the card has to be derived again. Cards with running agents always are, since time alone can change
+   * them.
+   */
   #asBefore(card: KeptCard, changed: (thread: AgentKey) => boolean): CardAgents | null {
     const view = this.#views.get(card.id);
-    if (view === undefined || view.made !== JSON.stringify(card) || view.seen.card.stage === "working" || view.seen.card.agents.running > 0) return null;
-    return card.threads.some(changed) ? null : view.seen;
+    if (view === undefined || view.made !== JSON.stringify(card) || view.derived.card.stage === "working" || view.derived.card.agents.running > 0) return null;
+    return card.threads.some(changed) ? null : view.derived;
   }
 
   async get(id: string): Promise<CardAgents> {
@@ -77,7 +81,7 @@ export class Cards {
     return found;
   }
 
-  async create({ title, threads = [], stage }: CardWish): Promise<CardAgents> {
+  async create({ title, threads = [], stage }: CardFields): Promise<CardAgents> {
     const keys = threads.map((uri) => this.#threadKey(uri));
     if (stage !== undefined && stage !== "queued") throw notByHand(stage);
     const id = `card_${randomBytes(8).toString("hex")}`;
@@ -87,7 +91,7 @@ export class Cards {
     return this.get(id);
   }
 
-  async update(id: string, { title, threads, stage }: CardWish): Promise<CardAgents> {
+  async update(id: string, { title, threads, stage }: CardFields): Promise<CardAgents> {
     const before = (await this.#all()).find((card) => card.id === id);
     if (before === undefined) throw noCard(id);
     const queuedAt = stage === undefined ? before.queuedAt : this.#moved(before, stage);
@@ -100,13 +104,13 @@ export class Cards {
     if (!(await this.#kept((file) => file.removeCard(id)))) throw noCard(id);
   }
 
-  /** A card for each of these threads that has begun since then and is in none yet. */
+  /** Creates a card for each of these threads that began after `since` and has none. */
   async adopt(threads: Iterable<AgentKey>, since: number): Promise<boolean> {
     const known = new Set((await this.#all()).flatMap((card) => card.threads));
     let isNew = false;
     for (const thread of new Set([...threads].map(threadOf))) {
       const agent = this.#forest([thread])?.agents.get(thread);
-      // What it is must be known: one that turns out to be somebody's agent must not have become a card.
+      // Only threads that are surely roots: one that later turns out to be a sub-agent must not have a card.
       if (agent === undefined || agent.parent !== null || agent.kind !== "main" || (agent.firstAt ?? 0) < since || known.has(thread)) continue;
       await this.create({ threads: [agent.uri] });
       isNew = true;
@@ -114,13 +118,13 @@ export class Cards {
     return isNew;
   }
 
-  /** Only to the beginning: everything else follows from what its threads do. */
+  /** Only `queued` can be set; all other stages are derived. */
   #moved(card: KeptCard, stage: Stage): number | null {
-    const now = this.#seen(card).card.stage;
+    const now = this.#derived(card).card.stage;
     if (stage === now) return card.queuedAt;
     if (stage !== "queued") throw notByHand(stage);
     if (now === "working")
-      throw new Failure("failed", "the card is being worked on, so it cannot be queued", ["wait until its threads end, or take them out of the card"]);
+      throw new Failure("failed", "the card has running threads, so it cannot be queued", ["wait until its threads end, or remove them from the card"]);
     return this.#library.now();
   }
 
@@ -128,12 +132,12 @@ export class Cards {
     await this.#kept((file) => {
       const taken = file.cards().find((other) => other.id !== card.id && other.threads.some((thread) => card.threads.includes(thread)));
       if (taken !== undefined)
-        throw new Failure("failed", `a thread is in one card at most; it is in ${JSON.stringify(taken.title)} already`, [`take it out of ${taken.id} first`]);
+        throw new Failure("failed", `the thread is already in card ${JSON.stringify(taken.title)}`, [`remove it from ${taken.id} first`]);
       file.saveCard(card);
     });
   }
 
-  /** Looking leaves no trace: nothing is created where nobody decided anything yet. */
+  /** Reading must not create kept.sqlite. */
   async #all(): Promise<readonly KeptCard[]> {
     return existsSync(keptPath(this.#env)) ? this.#kept((file) => file.cards()) : [];
   }
@@ -147,12 +151,12 @@ export class Cards {
     }
   }
 
-  /** Null where nothing is known of them. */
+  /** Null if nothing is known of these threads. */
   #forest(keys: readonly AgentKey[]): Forest | null {
     return keys.length === 0 ? null : this.#library.forestOf(keys);
   }
 
-  #seen({ id, title, madeAt, queuedAt, threads }: KeptCard): CardAgents {
+  #derived({ id, title, madeAt, queuedAt, threads }: KeptCard): CardAgents {
     const forest = this.#forest(threads);
     const known = threads.flatMap((key) => forest?.agents.get(key) ?? []);
     const agents = forest === null ? [] : known.flatMap(({ key }) => subtreeOf(forest, key).map((one) => agentOf(forest, one)));
@@ -173,7 +177,7 @@ export class Cards {
     return { card, threads, inferred: [] };
   }
 
-  /** Agents whose thread nobody knows. */
+  /** Agents whose thread is unknown. */
   #unassigned(): AgentKey[] {
     return RELAYED_NAMES.flatMap((name) => {
       const key = threadKey("unassigned", name);
@@ -182,13 +186,13 @@ export class Cards {
     });
   }
 
-  /** A thread may be named before anything of it was read. */
+  /** A thread may be added to a card before any of its records were read. */
   #threadKey(uri: string): AgentKey {
     const key = this.#keyOf(uri);
     const parent = this.#library.forestOf([key]).agents.get(key)?.parent ?? null;
     if (partsOf(key).agent !== null || parent !== null)
       throw new Failure("usage", `${uri} is an agent; cards have top-level threads`, [
-        "write the URI of its thread: what is below it belongs to the card by itself",
+        "use the URI of its thread; agents below it belong to the card automatically",
       ]);
     return key;
   }
@@ -207,7 +211,7 @@ export class Cards {
 
   #titleFrom(key: AgentKey | undefined): string {
     const agent = key === undefined ? undefined : this.#library.forestOf([key]).agents.get(key);
-    if (key === undefined) throw new Failure("usage", "a card needs a title, or a thread to take it from", ['write {"title": "…"}']);
+    if (key === undefined) throw new Failure("usage", "a card needs a title or a thread", ['write {"title": "…"}']);
     if (agent === undefined) return `${partsOf(key).provider} ${partsOf(key).thread}`;
     return displayName({ ...agent, ...namesOf(agent, agent.spawnCall) }).slice(0, MAX_TITLE);
   }
@@ -220,7 +224,7 @@ function cardThread(forest: Forest, agent: LinkedAgent): CardThread {
     lastAt: agent.lastAt,
     plan: agent.plan,
     activity: agent.verdict.activity,
-    below: below.map((key) => ({ status: agentOf(forest, key).verdict.status, lastSaid: agentOf(forest, key).statements.at(-1)?.state ?? null })),
+    below: below.map((key) => ({ status: agentOf(forest, key).verdict.status, lastReported: agentOf(forest, key).statements.at(-1)?.state ?? null })),
   };
 }
 
@@ -239,12 +243,10 @@ function waitingIn(agents: readonly LinkedAgent[]): Waiting[] {
 function titleOf(given: string | undefined): string | null {
   if (given === undefined) return null;
   const title = given.trim();
-  if (title === "" || title.length > MAX_TITLE) throw new Failure("usage", `a title has 1 to ${MAX_TITLE} characters`);
+  if (title === "" || title.length > MAX_TITLE) throw new Failure("usage", `the title must have 1 to ${MAX_TITLE} characters`);
   return title;
 }
 
 const noCard = (id: string) => new Failure("not_found", `no card ${id}`, ["next: GET /api/cards"]);
 const notByHand = (stage: Stage) =>
-  new Failure("failed", `nobody can put a card to ${stage}: its stage follows from its threads`, [
-    `what can be asked for: ${STAGES[0]}, which reopens a card that has ended`,
-  ]);
+  new Failure("failed", `stage ${stage} cannot be set: it is derived from the threads`, [`only ${STAGES[0]} can be set, which reopens a card that has ended`]);

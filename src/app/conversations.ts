@@ -16,7 +16,7 @@ export interface Branch {
   readonly last_request_id: string;
 }
 
-/** A thread as its API traffic shows it. */
+/** A thread as seen in its API traffic. */
 export interface Conversation {
   readonly id: string;
   readonly uri: string;
@@ -36,7 +36,7 @@ export interface ConversationPlace {
 
 const PAGE = 500;
 
-/** Conversations with traffic, the one with the newest request first. */
+/** Conversations with recorded traffic, newest request first. */
 export function conversations(
   library: Library,
   limit: number,
@@ -50,7 +50,7 @@ export function conversations(
     const page = library.store.exchanges({ under: library.under, limit: PAGE, ...(place === undefined ? {} : { after: place }) });
     for (const exchange of page) {
       const root = reader.rootOf(exchange.thread);
-      // One that has newer requests was told on an earlier page.
+      // Conversations with newer requests were on an earlier page.
       if (root === null || seen.has(root) || (after !== undefined && reader.isNewer(root, after))) continue;
       if (items.length === limit) return { items, next: place ?? null };
       seen.add(root);
@@ -64,11 +64,11 @@ export function conversations(
 
 interface Page<T> {
   readonly items: readonly T[];
-  /** Where the next page begins; null on the last one. */
+  /** Start of the next page; null on the last page. */
   readonly next: number | null;
 }
 
-/** A conversation with what was said in it. */
+/** A conversation with its messages. */
 export interface ConversationDetail extends Omit<Conversation, "messages" | "subtasks"> {
   readonly message_count: number;
   readonly subtask_count: number;
@@ -78,34 +78,33 @@ export interface ConversationDetail extends Omit<Conversation, "messages" | "sub
   readonly subtasks: Page<Subtask>;
 }
 
-export interface ConversationAsked {
-  /** Left out: the branch with the newest request. */
+export interface ConversationQuery {
+  /** Default: the branch with the newest request. */
   readonly branch?: string;
   readonly limit: number;
-  /** How many were told before. */
+  /** Number of messages on previous pages. */
   readonly messagesAfter: number;
   readonly subtasksAfter: number;
 }
 
-/** By its id, or by the URI of any agent of it. */
-export async function conversation(library: Library, id: string, asked: ConversationAsked): Promise<ConversationDetail> {
+/** Finds the conversation by its id or by the URI of one of its agents. */
+export async function conversation(library: Library, id: string, query: ConversationQuery): Promise<ConversationDetail> {
   const reader = new Reader(library);
   const root = reader.rootOf(threadOf(resolve(library, id).key));
-  if (root === null || reader.below(root).length === 0)
-    throw new Failure("not_found", `no API traffic of ${id} was recorded`, ["next: GET /api/conversations"]);
+  if (root === null || reader.below(root).length === 0) throw new Failure("not_found", `no recorded API traffic of ${id}`, ["next: GET /api/conversations"]);
   const { messages, subtasks, ...rest } = reader.read(root);
   const own = reader.own(root);
-  const branch = asked.branch ?? own.at(-1)?.branch ?? "main";
+  const branch = query.branch ?? own.at(-1)?.branch ?? "main";
   const requests = own.filter((exchange) => exchange.branch === branch);
-  if (asked.branch !== undefined && requests.length === 0)
+  if (query.branch !== undefined && requests.length === 0)
     throw new Failure("not_found", `no branch ${branch} in ${rest.uri}`, [`branches: ${rest.branches.map(({ name }) => name).join(", ")}`]);
   return {
     ...rest,
     message_count: messages,
     subtask_count: subtasks,
     branch,
-    messages: pageOf(await messagesOf(requests), asked.messagesAfter, asked.limit),
-    subtasks: pageOf(reader.subtasks(root), asked.subtasksAfter, asked.limit),
+    messages: pageOf(await messagesOf(requests), query.messagesAfter, query.limit),
+    subtasks: pageOf(reader.subtasks(root), query.subtasksAfter, query.limit),
   };
 }
 
@@ -114,7 +113,7 @@ function pageOf<T>(all: readonly T[], after: number, limit: number): Page<T> {
   return { items: all.slice(after, end), next: end < all.length ? end : null };
 }
 
-/** Works every tree out once. */
+/** Links each tree once. */
 class Reader {
   readonly #requests: Requests;
   readonly #roots = new Map<AgentKey, AgentKey | null>();
@@ -134,7 +133,7 @@ class Reader {
     return key;
   }
 
-  /** All requests of a thread and of everybody below it, oldest first. */
+  /** All requests of a thread and its subtree, oldest first. */
   below(root: AgentKey): readonly RecordedExchange[] {
     const known = this.#below.get(root);
     if (known !== undefined) return known;
@@ -149,7 +148,7 @@ class Reader {
     return newest !== undefined && (newest.at > at || (newest.at === at && newest.id <= id));
   }
 
-  /** What the thread itself asked, without what its product asked for on its own behalf. */
+  /** Requests of the thread itself, without internal ones. */
   own(root: AgentKey): readonly RecordedExchange[] {
     return this.below(root).filter((exchange) => exchange.tag === null && this.#requests.agentOf(exchange)?.key === root);
   }

@@ -9,34 +9,34 @@ import type { Env } from "./home.ts";
 import { type Recording, recordingIn, replay } from "./replay.ts";
 import { readSettings, type SettingsFile } from "./settings.ts";
 
-/** Recordings that come with the package: a folder a product, as it would lie in a home. */
+/** Recordings in the package: one folder per product, laid out as in a home. */
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
-/** How long a recording lasts on stage: long enough to watch, short enough to see it end. */
+/** Duration of one replay: long enough to watch, short enough to see the end. */
 const LASTS_MS = 40_000;
 const PAUSE_MS = 8_000;
-/** What was over before the curtain rose. */
+/** How long ago the first, finished replay started. */
 const EARLIER_MS = 6 * 60_000;
-/** How far the first one is when the curtain rises: far enough for agents of agents. */
+/** How far the running replay is when the demo opens, so that nested agents are visible. */
 const AHEAD_MS = 10_000;
-/** Nobody needs to see it more often; a demo that was forgotten comes to rest. */
+/** Number of replays; a forgotten demo becomes idle. */
 const TAKES = 12;
 
 export interface Demo {
   readonly env: Env;
   readonly settings: SettingsFile;
-  /** Ends, and leaves nothing behind. */
+  /** Stops the replay and removes the temporary home. */
   readonly close: () => Promise<void>;
 }
 
-/** A home of its own in which recorded agents work once more, now, over and over for a while. */
+/** A temporary home in which recordings are replayed in real time, several times. */
 export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo {
   const products = PROVIDERS.map((provider) => provider.name).filter((name) => existsSync(join(examples, name)));
   const found = products.flatMap((name) => (readdirSync(join(examples, name)).length === 0 ? [] : [{ name, recording: recordingIn(join(examples, name)) }]));
-  if (found.length === 0) throw new Failure("failed", "the recordings are missing from this installation", ["install retinue anew"]);
+  if (found.length === 0) throw new Failure("failed", "the recordings are missing from this installation", ["reinstall retinue"]);
   const home = mkdtempSync(join(tmpdir(), "retinue-demo-"));
   const stop = new AbortController();
   const remove = () => rmSync(home, { recursive: true, force: true, maxRetries: 3 });
-  // Also where nobody gets to say goodbye.
+  // Also on process.exit().
   process.once("exit", remove);
   const running = Promise.all(found.map(({ name, recording }, i) => perform(recording, join(home, name), stop.signal, lasts, i * TAKES)));
   const { values, set } = readSettings(null, home);
@@ -53,7 +53,7 @@ export function openDemo(env: Env, examples = EXAMPLES, lasts = LASTS_MS): Demo 
   };
 }
 
-/** One take that is over, then one after the other before one's eyes. */
+/** Writes one finished replay, then replays one after the other in real time. */
 async function perform(recording: Recording, to: string, signal: AbortSignal, lasts: number, firstTake: number): Promise<void> {
   await replay(recording, { to, begins: Date.now() - EARLIER_MS, lasts, take: firstTake, signal });
   for (let take = 1; take < TAKES && !signal.aborted; take += 1) {

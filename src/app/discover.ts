@@ -5,47 +5,49 @@ import type { Provider, SourceFile, Stream } from "../core/provider.ts";
 import { type FolderKey, folderKey, type Seals } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { databaseStamp, LOG_SUFFIX } from "../transports/database.ts";
-import { type FileStamp, foldersLike, type OtherEntry, ROOT_ITSELF, stampOf, unseenFolders, WHOLE_ROOT, walk } from "../transports/files.ts";
+import { type FileStamp, foldersLike, newFolders, type OtherEntry, ROOT_ITSELF, stampOf, WHOLE_ROOT, walk } from "../transports/files.ts";
 import { mountOf } from "../transports/system/linux-mounts.ts";
 import { basename, dirname, inside as insideOf, join, normal } from "../transports/system/paths.ts";
 import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
 import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "./home.ts";
 
-/** A file some provider can read, as it lies there now. */
+/** A file that a provider can read, as found on disk. */
 export interface Found {
   readonly provider: Provider;
   readonly stream: Stream;
   readonly root: string;
   readonly path: string;
   readonly stamp: FileStamp;
-  /** Copied here from elsewhere. */
+  /** Copied by `retinue import`. */
   readonly imported: boolean;
-  /** The id of an object in the database at `path`; then the stamp is the object's. */
+  /** Id of an object in the database at `path`; `stamp` is then the object's. */
   readonly object?: string;
 }
 
-/** What an object of a database is called where files have paths. */
+/** The path used for an object of a database. */
 export const objectPath = (database: string, object: string) => `${database}#${object}`;
 
 export interface RootSeen {
   readonly provider: Provider;
   readonly path: string;
   readonly imported: boolean;
-  /** Ours: what live sources said is kept there; where it is imported, too, as it was printed. */
+  /** A folder of recordings. If also `imported`, it holds imported output. */
   readonly recorded: boolean;
-  /** Of a folder that is no root of the product's: the transcripts in it that are read; null for a root. */
+  /** In a folder that is not a root folder of the product: the transcripts to read there; null for a root folder. */
   readonly loose: readonly LooseTranscript[] | null;
   readonly exists: boolean;
-  /** Those of the provider's folders that are looked at here: one that another root links to is looked at once. */
+  /** The folders to search below it. A folder that several roots link to is searched once. */
   readonly folders: readonly string[];
   readonly files: number;
   readonly bytes: number;
 }
 
-/** A folder as it lies there now. */
+/** A folder as found on disk. */
 export interface FolderSeen {
   readonly key: FolderKey;
-  /** Of all files in it that concern us; another one means that something changed. Null where nothing is to be remembered of it. */
+  /**
+   * Hash of the stamps of all relevant files in it; differs if anything changed. Null if nothing should be remembered.
+   */
   readonly seal: number | null;
   readonly files: readonly Found[];
 }
@@ -55,13 +57,12 @@ export interface Discovery {
   readonly problems: readonly Problem[];
 }
 
-/** Folders to look in instead of those that the environment names, by provider. */
+/** Root folders that replace those of the environment, by provider. */
 export type OtherRoots = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Walks all providers' folders and looks at every file of theirs, without opening any.
- * `sealed` are the folders whose files have all been read, with their seals. Those that are not any more as they were then, and those that are gone, are told
- * to `onFolder`, one after the other.
+ * Lists the files of all providers without opening any. `sealed`: folders that have been read completely, with their
+ * seals. Changed and deleted folders are passed to `onFolder` one by one.
  */
 export async function discover(
   env: Env,
@@ -79,14 +80,14 @@ export async function discover(
     const seen = seenBy.get(provider) ?? new Set<string>();
     seenBy.set(provider, seen);
     const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
-    const folders = isFile ? [] : await unseenFolders(root, foldersIn({ provider, recorded, loose }), seen);
+    const folders = isFile ? [] : await newFolders(root, foldersIn({ provider, recorded, loose }), seen);
     const streamAt = (path: string) => streamIn({ provider, recorded, imported, loose }, path);
     const other = (path: string, is: OtherEntry) => {
-      // The folder of a loose transcript is nobody's: what else lies in it is passed over.
+      // Other files next to a loose transcript are ignored.
       if (is === "link" && (loose === null || path.includes("/"))) problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
       else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
     };
-    const look = (full: string, path: string): Found | null => {
+    const statFile = (full: string, path: string): Found | null => {
       const stream = streamAt(path);
       if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
       if (stream === null) return null;
@@ -104,15 +105,15 @@ export async function discover(
       left.delete(key);
       if (seal === null || sealed.get(key) !== seal) onFolder({ key, seal, files: mine });
     };
-    if (isFile) take(folderKey(provider.name, root), notNull([look(root, basename(root))]), null);
+    if (isFile) take(folderKey(provider.name, root), notNull([statFile(root, basename(root))]), null);
     for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
-      const mine = notNull(paths.map((path) => look(join(root, path), path)));
+      const mine = notNull(paths.map((path) => statFile(join(root, path), path)));
       const key = folderKey(provider.name, join(root, folder));
       if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
     }
     roots.push({ provider, path: root, imported, recorded, loose, exists: existsSync(root), folders, files, bytes });
   }
-  // Of those that are gone, the ones that would have been looked at.
+  // Deleted folders below the searched roots.
   const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
   for (const key of left) if (isBelow(key)) onFolder({ key, seal: null, files: [] });
   return { roots, problems };
@@ -120,7 +121,7 @@ export async function discover(
 
 const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
 
-/** Changes as soon as any of the files does, or one comes or goes. */
+/** Changes if any file changes, appears or disappears. */
 function sealOf(files: readonly Found[]): number {
   return hash(files.map(({ path, stamp }) => `${path}\n${stamp.identity} ${stamp.size} ${stamp.modifiedMs}`).join("\n"));
 }
@@ -132,17 +133,17 @@ const isLogAlone = (full: string, path: string, provider: Provider) =>
 
 const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
 
-/** What a file below a root is: the product's own, a recording of ours, or output that was imported. */
+/** The stream of a file below a root: a transcript, a recording or imported output. */
 export function streamIn({ provider, recorded, imported, loose }: Pick<RootSeen, "provider" | "recorded" | "imported" | "loose">, path: string): Stream | null {
   if (recorded && imported) return path.endsWith(".jsonl") ? (provider.printed?.stream ?? null) : null;
   if (loose !== null) return looseStream(provider, loose, path);
   return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
 }
 
-/** What a provider may know a path as that the operating system tells of: a change in a database's log is one of the database. */
+/** Normalises a changed path: a change of a database's WAL is a change of the database. */
 export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
 
-/** One file, if it is there and some provider's. */
+/** The file at `path`, if it exists and belongs to a provider. */
 export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
   for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
     const inside = path === root ? basename(root) : insideOf(root, path);
@@ -153,13 +154,13 @@ export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
     try {
       return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
     } catch {
-      // It may be gone again already; that is what is being asked.
+      // The file was deleted in the meantime.
     }
   }
   return null;
 }
 
-/** Every root there may be, without a look at what lies in it. */
+/** All possible roots, without listing their contents. */
 export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
   return rootsOf(env, PROVIDERS, others).map(({ root, ...seen }) => ({
     ...seen,
@@ -194,8 +195,8 @@ function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
 }
 
 /**
- * A file as its parser gets it. When a copy was made says nothing about what stands in it, nor does the age of a database about an object.
- * Below WSL, files on a drive of Windows name processes of Windows, which are not seen from there.
+ * The file as its parser gets it. The modification time of a copy or of a database says nothing about the content, so
+ * it is omitted. On WSL, files on a Windows drive name Windows processes, which are not visible there.
  */
 export function asSource({ path, stamp, imported, object }: Found): SourceFile {
   const file = object === undefined ? { path, bytes: stamp.size, bornMs: stamp.bornMs } : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };

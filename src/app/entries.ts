@@ -7,10 +7,10 @@ import { noReads } from "../transports/files.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
 
-/** An entry of a thread, and where it stands. */
+/** An entry of a thread and its place. */
 export interface ThreadEntry extends Entry {
   readonly uri: string;
-  /** Nothing follows it. */
+  /** True if no entry follows it. */
   readonly isLeaf: boolean;
   readonly path: string;
   readonly line: number;
@@ -18,7 +18,7 @@ export interface ThreadEntry extends Entry {
 
 const providerOf = ({ key }: LinkedAgent): Provider | undefined => PROVIDERS.find((provider) => provider.name === partsOf(key).provider);
 
-/** The entries of a thread in the order they were written; null for products whose threads have none. */
+/** The entries of a thread in the order they were written; null if the product has no entries. */
 export async function entriesOf(library: Library, agent: LinkedAgent): Promise<readonly ThreadEntry[] | null> {
   const provider = providerOf(agent);
   const { thread, agent: agentId } = partsOf(agent.key);
@@ -29,7 +29,7 @@ export async function entriesOf(library: Library, agent: LinkedAgent): Promise<r
     for await (const lines of jsonLines(path, noReads())) {
       for (const line of lines) {
         const entry = line.is === "line" ? provider.entry(line.bytes) : null;
-        // The same session may be in several roots, here and imported.
+        // Several roots may contain the same session.
         if (entry === null || entries.has(entry.id)) continue;
         entries.set(entry.id, { ...entry, uri: formatUri(provider.name, thread, entry.id), path, line: line.number });
       }
@@ -39,7 +39,7 @@ export async function entriesOf(library: Library, agent: LinkedAgent): Promise<r
   return [...entries.values()].map((entry) => ({ ...entry, isLeaf: !followed.has(entry.id) }));
 }
 
-/** The thread and the entry that the words name, where they could name one. */
+/** The thread and entry that the URI may name; null if it cannot name an entry. */
 export function asEntry(input: string): { readonly thread: string; readonly entry: string } | null {
   const target = parseTarget(input, PROVIDERS, () => true);
   if ("wrong" in target || target.agent === null || target.provider === "unassigned") return null;
@@ -47,7 +47,7 @@ export function asEntry(input: string): { readonly thread: string; readonly entr
   return { thread: target.provider === null ? thread : `${target.provider}://${thread}`, entry: target.agent };
 }
 
-/** The entry and everything before it, oldest first. */
+/** The entry and all entries before it on its branch, oldest first. */
 export function branchTo(entries: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
   const byId = new Map(entries.map((one) => [one.id, one]));
   const branch = new Set<ThreadEntry>();

@@ -8,11 +8,11 @@ import { summaryOf } from "./markup.ts";
 import { draftsAt } from "./record-at.ts";
 
 /**
- * What happened to one agent, in the order in which it became known: history by time, then what came.
- * Texts stay in the files; kept is where they stand, so that a long history fits into memory and any part of it is at hand.
+ * The events of one agent in the order in which they became known: history by time, then new ones. Stores only places;
+ * texts are read from the files on demand, so that a long history needs little memory.
  */
 export class EventLog {
-  /** Positions in it mean nothing in another one. */
+  /** Identifies this log; positions are valid only within it. */
   readonly serial = newSerial();
   readonly key: AgentKey;
   readonly #library: Library;
@@ -32,10 +32,10 @@ export class EventLog {
     return this.#entries.length;
   }
 
-  /** Reads on; gives what is new. Null if a file turned out to be another one than before: then nothing here holds any more. */
+  /** Reads and returns new events. Null if a file was replaced; the log is then invalid. */
   next(forest: Forest): Promise<readonly AgentEvent[] | null> {
     const result = this.#turn.then(() => this.#next(forest));
-    // Whoever asked hears of a failure; the next one has a turn of its own.
+    // The caller gets the error; the next call must not fail because of it.
     this.#turn = result.catch(() => null);
     return result;
   }
@@ -43,7 +43,7 @@ export class EventLog {
   async #next(forest: Forest): Promise<readonly AgentEvent[] | null> {
     const agent = agentOf(forest, this.key);
     for (const { path } of agent.files) {
-      // What changes in place is read anew each time.
+      // Files that change in place are read again each time.
       if (this.#library.source(path)?.stream.shape !== "lines") continue;
       const generation = this.#library.store.file(path)?.generation ?? 0;
       const before = this.#generations.get(path) ?? generation;
@@ -56,12 +56,12 @@ export class EventLog {
     return found.map(({ event }) => event);
   }
 
-  /** Epoch milliseconds; 0 where the record has no time. */
+  /** Epoch milliseconds; 0 if the record has no time. */
   timeOf(index: number): number {
     return Date.parse(this.#entries[index]?.event.at ?? "") || 0;
   }
 
-  /** How much happened, and when; how the agent stands by now is told elsewhere. */
+  /** Number of events and their time range, without status events. */
   get span(): LogSpan {
     const times = this.#entries.flatMap(({ event }) => (event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0]));
     const known = times.filter((time) => time > 0);
@@ -73,14 +73,14 @@ export class EventLog {
     return entry === undefined || entry.event.kind === "status" ? null : idOf(entry);
   }
 
-  /** From this place in the log on, at most so many. */
+  /** At most `limit` events from this position. */
   async page(from: number, limit: number, records: Records = new Map()): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = [];
     for (const entry of this.#entries.slice(from, from + limit)) events.push(await this.#whole(entry, records));
     return events;
   }
 
-  /** One event, by its id. */
+  /** The event with this id. */
   async find(id: string): Promise<AgentEvent | null> {
     const entry = this.#entries.find((e) => idOf(e) === id);
     return entry === undefined ? null : this.#whole(entry, new Map());
@@ -104,10 +104,10 @@ export interface LogSpan {
   readonly last: number | null;
 }
 
-/** Records that were read again for one page: many events may stand in one. */
+/** Cache of records read for one page: one record may contain many events. */
 type Records = Map<string, readonly EventDraft[]>;
 
-/** An event without what can be read again, which is most of it. */
+/** An event without the parts that can be read again. */
 type Entry = Pick<PlacedEvent, "event" | "from">;
 
 function entryOf({ event, from }: PlacedEvent): Entry {
@@ -121,7 +121,7 @@ const placeName = ({ place }: EventSource) => (place === WHOLE_DOCUMENT ? "" : `
 
 const newSerial = () => randomBytes(6).toString("hex");
 
-/** Several agents' logs as one, in the order in which things became known. */
+/** The logs of several agents merged, in the order in which events became known. */
 export class MergedLog {
   readonly serial = newSerial();
   readonly #places: { readonly log: EventLog; readonly index: number }[] = [];
@@ -131,7 +131,7 @@ export class MergedLog {
     return this.#places.length;
   }
 
-  /** Adds what is new in these logs: among itself by time. */
+  /** Appends the new events of these logs, sorted by time among themselves. */
   take(logs: readonly EventLog[]): void {
     const fresh = logs.flatMap((log) => {
       const from = this.#taken.get(log) ?? 0;
@@ -142,7 +142,7 @@ export class MergedLog {
     for (const { log, index } of fresh) this.#places.push({ log, index });
   }
 
-  /** Everything that happened from this place in the log on, with its id and time; how agents stand by now is left out. */
+  /** All events from this position, with id and time; without status events. */
   happened(from: number): { readonly id: string; readonly index: number; readonly time: number }[] {
     return this.#places.slice(from).flatMap(({ log, index: at }, i) => {
       const id = log.idAt(at);

@@ -1,8 +1,9 @@
 import { closedIn } from "../core/call-list.ts";
 import { type AgentEvent, EVENT_KINDS, type EventDraft, type EventRef } from "../core/event.ts";
 import { hash } from "../core/hash.ts";
-import { type AgentKey, type CallKey, nativeCall, type RecordKey } from "../core/ids.ts";
+import { type AgentKey, type CallKey, messageIn, nativeCall, type RecordKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
+import { isOutside } from "../core/origin.ts";
 import { UNANSWERED_RULE } from "../core/parents.ts";
 import type { Parser } from "../core/provider.ts";
 import type { RecordPlace } from "../core/store.ts";
@@ -15,23 +16,25 @@ import type { Library } from "./library.ts";
 import { summaryOf } from "./markup.ts";
 import { type FoundDatabase, objectRecords } from "./sync-database.ts";
 
-/** Everything that happened to the agents named, oldest first: what they said and did, whom they spawned, how they ended. */
+/** All events of the given agents, oldest first: messages, tool calls, spawns, statuses. */
 export function readEvents(library: Library, forest: Forest, keys: readonly AgentKey[]): Promise<AgentEvent[]> {
   return new EventReader(library).next(forest, keys);
 }
 
-/** Reads on where it stopped: each call gives what is new since the last one. */
+/** Each call returns the events since the previous call. */
 export class EventReader {
+  /** What was read so far, so that tests can check that nothing is read twice. */
+  readonly counts = noReads();
   readonly #library: Library;
   readonly #files = new Map<string, OpenFile>();
   readonly #toolNames = new Map<CallKey, string | null>();
   readonly #shown = new Set<RecordKey>();
-  readonly #told = new Map<string, string>();
+  readonly #returned = new Map<string, string>();
   readonly #rows = new Set<string>();
   readonly #tellers = new Map<RecordKey, string>();
   readonly #ahead = new Map<number, number>();
   readonly #counters = new Map<string, number>();
-  /** What each response used, by where the calls are kept; of so many it no longer changes. */
+  /** Tokens by response, cached per list of model calls. The first `count` calls no longer change. */
   readonly #calls = new WeakMap<object, { count: number; readonly tokens: Map<RecordKey, Tokens> }>();
 
   constructor(library: Library) {
@@ -42,25 +45,28 @@ export class EventReader {
     return (await this.nextPlaced(forest, keys, more)).map(({ event }) => event);
   }
 
-  /** The same, with where each one is read from. */
+  /** The same, with the place of each event. */
   async nextPlaced(forest: Forest, keys: readonly AgentKey[], more: More = "maybe"): Promise<PlacedEvent[]> {
-    const wanted = new Set(keys);
+    const selected = new Set(keys);
     const files = new Map(keys.flatMap((key) => agentOf(forest, key).files.map(({ path, readTo }) => [path, readTo] as const)));
     const events: Unnumbered[] = [];
     for (const { path, isRecorded } of this.#localFirst(files.keys())) {
       for await (const read of this.#newIn(path, files.get(path) ?? 0)) {
         const draft = { ...read, speaker: forest.nameOf(read.speaker) };
-        if (wanted.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstTeller(draft) && this.#isUntold(draft))
-          events.push(this.#spoken(forest, draft, isRecorded));
+        if (selected.has(draft.speaker) && isOwn(forest, draft) && this.#isFirstSource(draft) && this.#isNotReturned(draft))
+          events.push(this.#eventOf(forest, draft, isRecorded));
       }
     }
     for (const key of keys) {
-      for (const event of derived(forest, agentOf(forest, key), more)) if (this.#isNews(event)) events.push(event);
+      for (const event of derived(forest, agentOf(forest, key), more)) if (this.#isNewState(event)) events.push(event);
     }
     return events.sort(inOrder).map((event) => ({ event: this.#numbered(event), from: event.from, draft: event.draft, isRecorded: event.isRecorded }));
   }
 
-  /** An event is named by its place, and that must not change because somebody imports a copy, or recorded what the product wrote down itself. */
+  /**
+   * Own transcripts before imported copies and recordings: an event's id contains its place, which must not change when
+   * a copy is imported.
+   */
   #localFirst(paths: Iterable<string>): { readonly path: string; readonly isRecorded: boolean }[] {
     const recorded = new Set(this.#library.roots.filter((root) => root.recorded).map((root) => root.path));
     const ranked = [...paths].map((path) => {
@@ -71,43 +77,49 @@ export class EventReader {
     return ranked.sort((a, b) => a.rank - b.rank);
   }
 
-  /** The same file may be in several roots, here and imported: each record is told from one of them. */
-  #isFirstTeller({ keys: [record], ref: { path } }: Placed): boolean {
+  /** Several roots may contain the same file. Each record is read from one of them. */
+  #isFirstSource({ keys: [record], ref: { path } }: Placed): boolean {
     if (record === undefined) return true;
     const teller = this.#tellers.get(record) ?? path;
     this.#tellers.set(record, teller);
     return teller === path;
   }
 
-  /** What a witness and the product's own records both say is told once, by whoever comes first. Which of them is ahead is counted, so that what was said twice is told twice. */
-  #isUntold({ speaker, kind, text, tool, witness }: Placed): boolean {
+  /**
+   * Events that both a live source and a transcript contain are returned once, from whichever is read first. Counts
+   * both sides, so that a text that really occurs twice is returned twice.
+   */
+  #isNotReturned({ speaker, kind, text, tool, ...from }: Placed): boolean {
     if (kind === "error" || kind === "note" || kind === "compaction") return true;
     const what = hash(`${speaker} ${kind} ${tool?.call ?? text?.trim()}`);
-    const [ahead, step] = [this.#ahead.get(what) ?? 0, witness === true ? -1 : 1];
+    const [ahead, step] = [this.#ahead.get(what) ?? 0, isOutside(from) ? -1 : 1];
     this.#ahead.set(what, ahead + step);
     return ahead * step >= 0;
   }
 
-  /** A spawn is told once, a status when it is another one than before. */
-  #isNews({ id, uri, status }: Unnumbered): boolean {
+  /** A spawn is returned once, a status only if it changed. */
+  #isNewState({ id, uri, status }: Unnumbered): boolean {
     const [what, now] = status === null ? [id, ""] : [`status:${uri}`, status.status];
-    if (this.#told.get(what) === now) return false;
-    this.#told.set(what, now);
+    if (this.#returned.get(what) === now) return false;
+    this.#returned.set(what, now);
     return true;
   }
 
-  /** Stops at `readTo`, where the facts stop: an event that the tree knows nothing about could be put in the wrong place. */
+  /**
+   * Stops at `readTo`, the position of the linked facts, because the tree does not yet know the agents of later
+   * records.
+   */
   async *#newIn(path: string, readTo: number): AsyncGenerator<Placed> {
     const source = this.#library.source(path);
     if (source === undefined) return;
     const file = this.#files.get(path) ?? { parser: source.stream.open(asSource(source)), position: { offset: 0, lines: 0 } };
     this.#files.set(path, file);
     const { packed } = source.stream;
-    // What is packed is not appended to.
+    // Packed files are never appended to.
     if (packed !== undefined && file.position.offset > 0) return;
     if (source.stream.shape === "database") return yield* this.#newRows({ ...source, stream: source.stream }, path, file.parser);
     if (source.stream.shape === "document") return yield* this.#newInDocument(path, file.parser);
-    for await (const lines of jsonLines(path, noReads(), file.position, packed)) {
+    for await (const lines of jsonLines(path, this.counts, file.position, packed)) {
       for (const line of lines) {
         if (positionAfter(line).offset > readTo) return;
         if (line.is === "unfinished") continue;
@@ -115,7 +127,7 @@ export class EventReader {
           const drafts = eventsIn(file.parser, line);
           const after = alikeAfter(drafts);
           for (const [number, draft] of drafts.entries()) {
-            // Where lines tell how something stands by now, the same is said again and again.
+            // Sources that report current state repeat the same event.
             if (draft.name !== undefined && !this.#isNewInRow(`${path}#${draft.name}`)) continue;
             const from = { path, place: { line: line.number, offset: line.offset }, draft: draft.name ?? number, fromEnd: after[number] ?? 0 };
             yield { ...draft, id: `${eventPlace(path, line)}${draft.name ?? number}`, ref: { path, line: line.number }, order: line.number, from };
@@ -137,7 +149,7 @@ export class EventReader {
     }
   }
 
-  /** A record that changed comes again: what it said before is not told twice. */
+  /** A changed row is read again; only its new events are returned. */
   #isNewInRow(id: string): boolean {
     const isNew = !this.#rows.has(id);
     this.#rows.add(id);
@@ -145,7 +157,7 @@ export class EventReader {
   }
 
   async *#newRows(source: FoundDatabase, path: string, parser: Parser): AsyncGenerator<Placed> {
-    for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), noReads())) {
+    for await (const { row, position, record } of objectRecords(source, source.object ?? "", parser.save(), this.counts)) {
       if (record === null) continue;
       parser.push(record, position, row);
       const drafts = parser.events(record, position, row);
@@ -158,7 +170,7 @@ export class EventReader {
     }
   }
 
-  #spoken(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
+  #eventOf(forest: Forest, draft: Placed, isRecorded: boolean): Unnumbered {
     const agent = agentOf(forest, draft.speaker);
     if (draft.kind === "toolCall" && draft.tool !== null) this.#toolNames.set(draft.tool.call, draft.tool.name);
     const usage = draft.response === null || this.#shown.has(draft.response) ? null : (this.#tokensOf(agent).get(draft.response) ?? null);
@@ -212,60 +224,66 @@ interface OpenFile {
   position: LinePosition;
 }
 
-/** The record an event was read from, and which of its events it is. */
+/** The record that an event was read from, and the index among its events. */
 export interface EventSource {
   readonly path: string;
   readonly place: RecordPlace;
-  /** Its number, or its name where it has one. */
+  /** Its index, or its name if it has one. */
   readonly draft: number | string;
-  /** How many that look like it stand behind it: a record read by itself may say more than one read after others, which repeats what they said, first. */
+  /**
+   * Number of similar events after it in the record. A record parsed alone may yield extra events at its start that
+   * repeat earlier records.
+   */
   readonly fromEnd: number;
 }
 
-/** The one of a record's events that an event was made from, when the record is read by itself. */
+/** Finds an event again among the events of its record, parsed alone. */
 export function draftOf(drafts: readonly EventDraft[], { kind, tool }: AgentEvent, { draft, fromEnd }: EventSource): EventDraft | undefined {
   const name = typeof draft === "string" ? draft : undefined;
-  return drafts.filter((one) => looks(one) === look(kind, tool?.callId, name)).at(-1 - fromEnd);
+  return drafts.filter((one) => signatureOf(one) === signature(kind, tool?.callId, name)).at(-1 - fromEnd);
 }
 
-const look = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
-const looks = ({ kind, tool, name }: EventDraft) => look(kind, tool === null ? undefined : nativeCall(tool.call), name);
-/** For each, how many that look like it stand behind it. */
+const signature = (kind: string, call: string | undefined, name: string | undefined) => JSON.stringify([kind, call, name]);
+const signatureOf = ({ kind, tool, name }: EventDraft) => signature(kind, tool === null ? undefined : nativeCall(tool.call), name);
+/** For each event, the number of similar ones after it. */
 function alikeAfter(drafts: readonly EventDraft[]): readonly number[] {
   const seen = new Map<string, number>();
   const counts = drafts.toReversed().map((draft) => {
-    const count = seen.get(looks(draft)) ?? 0;
-    seen.set(looks(draft), count + 1);
+    const count = seen.get(signatureOf(draft)) ?? 0;
+    seen.set(signatureOf(draft), count + 1);
     return count;
   });
   return counts.reverse();
 }
 
-/** Where an event stands that is read from a document. */
+/** The place of events that were read from a whole document. */
 export const WHOLE_DOCUMENT: RecordPlace = { line: 0, offset: 0 };
 
 export interface PlacedEvent {
   readonly event: AgentEvent;
-  /** Null for what no single record says. */
+  /** Null for events derived from several records. */
   readonly from: EventSource | null;
-  /** What the provider read off that record. */
+  /** The event as the provider read it. */
   readonly draft: EventDraft | null;
-  /** Read from a recording of ours, and not, or not yet, in the product's own records. */
+  /** Read from a recording, and not (yet) in the product's transcript. */
   readonly isRecorded: boolean;
 }
 
 type Placed = EventDraft & { readonly id: string; readonly ref: EventRef; readonly order: number; readonly from: EventSource };
 type Unnumbered = Omit<AgentEvent, "seq"> & Omit<PlacedEvent, "event"> & { readonly time: number | null; readonly order: number };
 
-/** By time; what happens at one moment in the order of its records, and what follows from them after. */
+/** By time, then by the order of the records; derived events last. */
 function inOrder(a: Unnumbered, b: Unnumbered): number {
   const kind = (event: Unnumbered) => EVENT_KINDS.indexOf(event.kind);
   return (a.time ?? 0) - (b.time ?? 0) || a.order - b.order || kind(a) - kind(b) || (a.id < b.id ? -1 : 1);
 }
 
-const isOwn = (forest: Forest, draft: EventDraft) => draft.keys.slice(-1).every((key) => (forest.ownerOf(key) ?? draft.speaker) === draft.speaker);
+function isOwn(forest: Forest, draft: EventDraft): boolean {
+  const message = messageIn(draft);
+  return message === undefined || (forest.ownerOf(message) ?? draft.speaker) === draft.speaker;
+}
 
-/** What no single record says: that a child began, and how the agent stands. What may still turn out otherwise is held back. */
+/** Events that no single record states: spawns and statuses. Those that may still change are held back. */
 function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
   if (isUnnamedYet(agent, more, forest.now)) return [];
   const base = {
@@ -309,7 +327,7 @@ function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
   const { status, statusSource, statusReason } = agent.verdict;
   const last = Math.max(agent.statements.at(-1)?.at ?? 0, agent.lastAt ?? 0);
   const time = last === 0 ? null : last;
-  const standing: Unnumbered = {
+  const statusEvent: Unnumbered = {
     ...base,
     id: `status:${agent.uri}:${status}:${last}`,
     at: iso(time),
@@ -318,35 +336,38 @@ function derived(forest: Forest, agent: LinkedAgent, more: More): Unnumbered[] {
     spawn: null,
     status: { status, statusSource, statusReason },
   };
-  return isLostForNow(agent, more) ? spawns : [...spawns, standing];
+  return isLostForNow(agent, more) ? spawns : [...spawns, statusEvent];
 }
 
-/** The call may be known by its result alone. */
+/** The call may be known only from its result. */
 function toolCallOf({ evidence, parent }: LinkedAgent): string | null {
   const call = evidence.find((e) => e.call !== null && e.parent === parent)?.call ?? null;
   return call === null ? null : nativeCall(call);
 }
 
-/** Whether records may come that are not read yet: `surely` while a run goes on, `no` once it has ended and all of it was read. */
+/** Whether unread records may follow: `surely` during a run, `no` after it ended and was read completely. */
 export type More = "surely" | "maybe" | "no";
 
-/** Products name a child within moments of the call for it; after this, nobody will. */
+/** Products name a child within moments of the spawn call; later it stays unnamed. */
 const NAMING_MS = 1_000;
 
-/** It goes by the id of the call for it, and may still get an id of its own: under this name it would be told of somebody who then never was. */
+/**
+ * The agent is named after its spawn call and may still get an id of its own. An event under the temporary name would
+ * refer to an agent that no longer exists.
+ */
 function isUnnamedYet({ evidence: [decided], verdict, statements }: LinkedAgent, more: More, now: number): boolean {
   if (more === "no" || decided?.rule !== UNANSWERED_RULE) return false;
   return more === "surely" || verdict.status === "pendingInit" || now - (statements.at(-1)?.at ?? 0) < NAMING_MS;
 }
 
-/** So far it stands in its thread for want of anything better: its parent may yet be named. */
+/** The agent is placed in its thread for lack of evidence; its parent may still become known. */
 function isUnplacedYet({ evidence: [decided], verdict }: LinkedAgent, more: More): boolean {
   const isOpen = more === "surely" || (more === "maybe" && (verdict.status === "running" || verdict.status === "pendingInit"));
   return isOpen && decided?.source === "inferred" && decided.confidence <= WEAK;
 }
 const WEAK = 0.5;
 
-/** Nothing but a process that is gone says that it ended; what it wrote last may not be read yet. */
+/** Only a missing process indicates the end; the last records may not be read yet. */
 const isLostForNow = ({ verdict: { status, statusSource } }: LinkedAgent, more: More) =>
   more === "surely" && statusSource === "inferred" && (status === "shutdown" || status === "notFound");
 

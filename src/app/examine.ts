@@ -16,21 +16,21 @@ export interface Examination {
     readonly provider: string;
     readonly product: string;
     readonly path: string;
-    /** Copied here by `retinue import`. */
+    /** Copied by `retinue import`. */
     readonly imported: boolean;
-    /** What live sources said, kept by us. */
+    /** Recordings of live sources. */
     readonly recorded: boolean;
     readonly exists: boolean;
     readonly files: number;
     readonly bytes: number;
   }[];
-  /** Threads by the version of the product that wrote them last. */
+  /** Number of threads by the product version that wrote them last. */
   readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
   readonly threads: number;
   readonly agents: number;
-  /** Transcripts of the product's own work that are no agents. */
+  /** Internal transcripts, which are not agents. */
   readonly internal: number;
-  /** What this operating system tells about the processes behind agents, and how. */
+  /** How this operating system reports the processes of agents. */
   readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
   readonly problems: readonly {
     readonly code: ProblemCode;
@@ -44,7 +44,7 @@ export interface Examination {
 const EXAMPLES = 3;
 const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
 
-/** What was found where, and what could not be read and why. `polling`: what there is to say about folders that are not watched. */
+/** The report of `retinue doctor`. `polling`: why some folders are polled instead of watched. */
 export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env, polling: string | null): Examination {
   const { store, under } = library;
   const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
@@ -69,23 +69,23 @@ export function examine(library: Library, { path, exists, set }: SettingsFile, e
   };
 }
 
-/** Our own process must be found like any other; otherwise the tool does not answer here. */
+/** The tool must find our own process; otherwise it does not work here. */
 function examineSystem(): Examination["system"] {
   const { means, process: find } = system;
   const isFound = typeof find(process.pid) !== "string";
-  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not known here (${means.processes}: no answer)` }) };
+  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not available (${means.processes} does not work)` }) };
 }
 
 function sizeOf(path: string): number {
   return ["", "-wal"].reduce((sum, suffix) => sum + (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-/** Databases of ours that were found damaged. */
+/** Damaged databases that were moved aside. */
 function setAside(env: Env): readonly Problem[] {
   const found = (path: string, code: ProblemCode) =>
     setAsideFiles(path)
       .filter((file) => !/-(?:wal|shm)$/.test(file))
-      .map((where) => ({ code, where, detail: `set aside ${new Date(statSync(where).ctimeMs).toISOString()}` }));
+      .map((where) => ({ code, where, detail: `moved aside ${new Date(statSync(where).ctimeMs).toISOString()}` }));
   return [...found(indexPath(env), "index-set-aside"), ...found(keptPath(env), "decisions-set-aside")];
 }
 

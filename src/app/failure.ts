@@ -1,9 +1,9 @@
 import { type FaultKind, faultKind } from "../stores/fault.ts";
 
-/** Something a person asked for could not be done. The CLI turns it into words and an exit code in one place. */
+/** An expected error that is shown to the user. The CLI turns it into a message and an exit code in one place. */
 export class Failure extends Error {
   readonly code: FailureCode;
-  /** What to do next; shown below the message, a line each. */
+  /** Suggested next steps, one line each. */
   readonly next: readonly string[];
 
   constructor(code: FailureCode, message: string, next: readonly string[] = [], cause?: unknown) {
@@ -14,16 +14,19 @@ export class Failure extends Error {
   }
 }
 
-/** `usage`: the words of the command are off. `not_found`: nothing there, or too much. `failed`: the world said no. `unavailable`: not at the moment. */
+/**
+ * `usage`: invalid arguments. `not_found`: no match, or several. `failed`: the operation failed. `unavailable`: a
+ * temporary error.
+ */
 export type FailureCode = "usage" | "not_found" | "failed" | "unavailable";
 
 const NEXT: Readonly<Record<FaultKind, string>> = {
   busy: "another process is using it; try again in a moment",
-  unwritable: "make room, or make it writable, and try again",
-  damaged: "it will be repaired or made anew; try again",
+  unwritable: "free disk space or make it writable, then try again",
+  damaged: "it will be repaired or rebuilt; try again",
 };
 
-/** A failure of the machine, in words for a person; null for a bug. */
+/** A failure for errors of the machine (disk, lock, damage); null for a bug. */
 export function asFailure(error: unknown, doing?: string): Failure | null {
   if (error instanceof Failure) return error;
   const kind = faultKind(error);

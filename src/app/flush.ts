@@ -4,10 +4,11 @@ import { agentOf, subtreeOf } from "../core/link.ts";
 import type { Outbox } from "../stores/sqlite/outbox.ts";
 import { deliver, hold, release, stateOf } from "./export/deliver.ts";
 import type { Destination } from "./export/destination.ts";
+import { isTracing } from "./export/destinations/index.ts";
 import { Endings } from "./export/endings.ts";
 import { exportLog } from "./export/log.ts";
 import { MAX_OUTBOX_BYTES } from "./export/put.ts";
-import { isTracing, type Looked, lookAfter, openDestination, tracedDestinations } from "./export/tracing.ts";
+import { type CollectResult, collect, openDestination, tracedDestinations } from "./export/tracing.ts";
 import type { Env } from "./home.ts";
 import { mayRun, notedInstance } from "./instance-note.ts";
 import { keep } from "./kept-file.ts";
@@ -15,33 +16,34 @@ import type { Library } from "./library.ts";
 import { openLibrary } from "./open.ts";
 import { loadSettings, redactionOf } from "./settings.ts";
 
-/** Nobody waits for it, so it can wait for a service that is away for a while. */
+/** Runs in the background, so it can wait long for an unreachable service. */
 const PATIENCE_MS = 10 * 60_000;
 
 export interface FlushOptions {
   readonly debug?: boolean;
   readonly patienceMs?: number;
-  /** Stays until the turns that are under way have ended: nobody else may be there if the agent is killed. */
+  /** Run until the current turns have ended, because no other process may be running if the agent is killed. */
   readonly stay?: boolean;
 }
 
 export interface Flushed {
   readonly destination: string;
-  /** False: another process looks after it, and was asked to look again. */
+  /** False if another process holds the destination; it was asked for another pass. */
   readonly isOurs: boolean;
   readonly waiting: number;
   readonly reason: string | null;
 }
 
 /**
- * Puts what happened since the last time into the outbox and sends what waits there, for destinations that the environment switches on.
- * For a process of its own: the hook that starts it has returned long before. Of many at once one works, and looks again for the others.
+ * Collects new work into the outbox and delivers it, for the destinations that the environment enables. Runs in its own
+ * process, after the hook that started it has returned. Of several such processes one works and does another pass for
+ * the others.
  */
 export async function flush(env: Env, options: FlushOptions = {}): Promise<readonly Flushed[]> {
   if (!isTracing(env)) return [];
   const settings = await loadSettings(env);
   const log = exportLog(env, options.debug === true);
-  const destinations = tracedDestinations(env, redactionOf(settings));
+  const destinations = await tracedDestinations(env, redactionOf(settings));
   const kept = await keep(env);
   try {
     const { outbox } = kept;
@@ -50,24 +52,24 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
       outbox.ask(destination.name, Date.now());
     }
     const ours = destinations.filter((destination) => hold(outbox, destination));
-    log(`flush: ${ours.length} of ${destinations.length} destinations are ours`);
+    log(`flush: ${ours.length} of ${destinations.length} destinations held by this process`);
     if (ours.length > 0) {
       const library = await openLibrary({ env, settings, talk: log });
       const watched = { library, outbox, endings: new Endings(library), log, old: null, wholeTurns: true };
       try {
         for (let held = ours; held.length > 0; ) {
           const began = Date.now();
-          const changed = await library.refresh();
-          const looked = new Map<Destination, Looked>();
-          for (const destination of held) looked.set(destination, await lookAfter(watched, destination, changed, true, began));
+          const { threads: changed } = await library.refresh();
+          const passes = new Map<Destination, CollectResult>();
+          for (const destination of held) passes.set(destination, await collect(watched, destination, changed, true, began));
           await Promise.all(held.map((destination) => deliver(outbox, destination, { log, patienceMs: options.patienceMs ?? PATIENCE_MS })));
           const hasRoom = outbox.bytes() <= MAX_OUTBOX_BYTES;
           const isWaiting = (destination: Destination) => {
-            const { hadRoom, isSettling, running } = looked.get(destination) as Looked;
+            const { hadRoom, isSettling, running } = passes.get(destination) as CollectResult;
             return (!hadRoom && hasRoom) || isSettling || (options.stay === true && running.length > 0 && !isServed(env, destination));
           };
           held = held.filter((destination) => isWaiting(destination) || !release(outbox, destination, began));
-          await untilNews(held, looked, began, library, outbox);
+          await untilChange(held, passes, began, library, outbox);
         }
       } finally {
         library.close();
@@ -83,7 +85,7 @@ export async function flush(env: Env, options: FlushOptions = {}): Promise<reado
   }
 }
 
-/** A server sends by itself what this destination is to get. */
+/** Whether a running server sends to this destination. */
 function isServed(env: Env, { format }: Destination): boolean {
   const server = notedInstance(env);
   return server?.traces.includes(format) === true && mayRun(server);
@@ -91,15 +93,18 @@ function isServed(env: Env, { format }: Destination): boolean {
 
 const POLL_MS = 1_000;
 
-/** Waits until another look may find something: soon where records are settling, else when a hook asks for one or a process has ended. */
-async function untilNews(
+/**
+ * Waits for a reason for another pass: soon if records are settling, else when a hook requests it or a process has
+ * ended.
+ */
+async function untilChange(
   held: readonly Destination[],
-  looked: ReadonlyMap<Destination, Looked>,
+  passes: ReadonlyMap<Destination, CollectResult>,
   began: number,
   library: Library,
   outbox: Outbox,
 ): Promise<void> {
-  const waits = held.map((destination) => looked.get(destination) as Looked);
+  const waits = held.map((destination) => passes.get(destination) as CollectResult);
   const isStill = () =>
     waits.length > 0 &&
     waits.every(({ hadRoom, isSettling, running }) => hadRoom && !isSettling && running.every((key) => runs(library, key))) &&

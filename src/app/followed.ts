@@ -5,7 +5,7 @@ import { readIfThere } from "../transports/files.ts";
 import { basename, dirname, inside, isAbsolute, normal } from "../transports/system/paths.ts";
 import { type Env, type FollowedPlace, followedRoots } from "./home.ts";
 
-/** A transcript that a hook named and that lies in no folder of its product's. */
+/** A transcript that a hook named and that is outside of the product's folders. */
 export interface LooseTranscript {
   readonly file: string;
   readonly session: string;
@@ -13,20 +13,20 @@ export interface LooseTranscript {
 
 export interface Followed {
   readonly roots: readonly string[];
-  /** By the folder they lie in. */
+  /** By folder. */
   readonly loose: ReadonlyMap<string, readonly LooseTranscript[]>;
 }
 
 const NOTHING: Followed = { roots: [], loose: new Map() };
 
-/** Where live sources said that there is more than in `usual`, the provider's own roots. */
+/** Places that live sources named, beyond the provider's own roots (`usual`). */
 export function followedPlaces(env: Env, provider: Provider, usual: readonly string[]): Followed {
   const list = provider.recorded === undefined ? null : readIfThere(followedRoots(env, provider.name));
   if (list === null) return NOTHING;
   const places = decodeText(list).text.split("\n").flatMap(placeIn);
   const roots = places.filter((place) => typeof place === "string").filter((root) => isAbsolute(root) && existsSync(root));
   const known = [...usual, ...roots].flatMap((root) => (existsSync(root) ? [root, normal(realpathSync(root))] : [root]));
-  // A file that its product's own folder holds is found there.
+  // Files in the product's own folders are found there.
   const isKnown = (path: string) =>
     known.some((root) => {
       const below = inside(root, path);
@@ -52,12 +52,12 @@ function placeIn(line: string): FollowedPlace[] {
   return typeof transcript === "string" && typeof session === "string" ? [{ transcript: normal(transcript), session }] : [];
 }
 
-/** Folders to walk beside loose transcripts. */
+/** Folders to search next to loose transcripts. */
 export const foldersBeside = (provider: Provider, loose: readonly LooseTranscript[]): readonly string[] => [
   ...new Set(loose.flatMap(({ file, session }) => provider.beside?.(file, session).folders ?? [])),
 ];
 
-/** What a file in the folder of loose transcripts is; null for one that belongs to none of them. */
+/** The stream of a file next to loose transcripts; null if it belongs to none of them. */
 export function looseStream(provider: Provider, loose: readonly LooseTranscript[], path: string): Stream | null {
   for (const { file, session } of loose) {
     const name = provider.beside?.(file, session).inRoot(path) ?? null;

@@ -25,7 +25,7 @@ interface Kept {
   readonly until: number;
 }
 
-/** Forests that were worked out a moment ago: whoever follows along asks about the same facts again and again, and need not wait for them to be linked. */
+/** A cache of recently linked forests, for clients that follow the same threads. */
 export class Forests {
   #kept: Kept[] = [];
   /** What is asked for once is worked out for this very moment. */

@@ -7,23 +7,23 @@ import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome, userHome } from "./home.ts";
 
-/** Products that can be told to call us. */
+/** Products whose hooks can call retinue. */
 export const HOOKABLE: readonly string[] = PROVIDERS.filter((p) => p.hooks !== undefined).map((p) => p.name);
 
-/** A change to somebody's settings, before it is made. */
+/** A planned change to a settings file. */
 export interface HookChange {
   readonly path: string;
-  /** Null: there is no such file. */
+  /** Null if the file does not exist. */
   readonly before: string | null;
   readonly after: string | null;
   readonly isChanged: boolean;
-  /** Commands of other tools that trace the same agent. */
+  /** Hook commands of other tracing tools. */
   readonly tracers: readonly string[];
   readonly next: string | null;
   make(): void;
 }
 
-/** Words by which hooks of others that trace, too, are known. */
+/** Recognises hooks of other tracing tools. */
 const TRACER =
   /langsmith|langfuse|langchain|opik|mlflow|phoenix|arize|agentops|weave|braintrust|laminar|helicone|agentsview|agent-flow|otel|telemetry|trac(?:e|ing)/i;
 
@@ -40,7 +40,7 @@ export function planHooks(action: "install" | "uninstall", provider: string, env
     tracers: action === "install" && before !== null ? settings.commands(before).filter((one) => TRACER.test(one) && !isOwnHook(one)) : [],
     next: action === "install" ? settings.next : null,
     make: () => {
-      if (textAt(path) !== before) throw new Failure("failed", `${path} was changed meanwhile`, ["try again"]);
+      if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
       if (action === "install") keepBackup(kept, { path, before: hasOurs(settings, before) ? (readBackup(kept)?.before ?? null) : before, after });
       write(path, after);
       if (action === "uninstall") rmSync(kept, { force: true });
@@ -49,8 +49,8 @@ export function planHooks(action: "install" | "uninstall", provider: string, env
 }
 
 /**
- * The command to be written into an agent's settings, by full paths: an agent started from a desktop has another PATH than a shell. On Windows agents run it by
- * Git Bash or by the system's own shell: paths with slashes mean the same to both.
+ * The command for the product's settings, with absolute paths, because an agent started from a desktop has another PATH
+ * than a shell. On Windows agents run it with Git Bash or with cmd; forward slashes work in both.
  */
 export function hookCommand(execPath: string, program: string, platform: string = process.platform): string {
   const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
@@ -62,11 +62,11 @@ function settingsOf(name: string, env: Env): { readonly settings: HookSettings; 
   const provider: Provider | undefined = PROVIDERS.find((p) => p.name === name);
   const [root] = provider?.roots(env, userHome(env)) ?? [];
   if (provider?.hooks === undefined || root === undefined)
-    throw new Failure("usage", `no hooks are known for ${JSON.stringify(name)}`, [`write one of: ${HOOKABLE.join(", ")}`]);
+    throw new Failure("usage", `${JSON.stringify(name)} has no hooks that retinue supports`, [`write one of: ${HOOKABLE.join(", ")}`]);
   return { settings: provider.hooks, path: resolvedPath(join(root, provider.hooks.file)) };
 }
 
-/** Settings are often a link into a folder that is kept elsewhere: that file is changed, and the link stays. */
+/** Settings are often a symbolic link: changes the target and keeps the link. */
 function resolvedPath(path: string): string {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
 }
@@ -75,10 +75,10 @@ const hasOurs = (settings: HookSettings, text: string | null) => text !== null &
 
 function changed(text: string | { readonly wrong: string }, path: string): string {
   if (typeof text === "string") return text;
-  throw new Failure("failed", `${path} cannot be changed: ${text.wrong}`, ["mend it, then try again"]);
+  throw new Failure("failed", `${path} cannot be changed: ${text.wrong}`, ["correct it, then try again"]);
 }
 
-/** As it was before, to the byte, if nobody changed it since; otherwise without our hooks. */
+/** The original bytes if nobody changed the file since; otherwise the current file without our hooks. */
 function restored(settings: HookSettings, before: string | null, kept: string, path: string): string | null {
   if (!hasOurs(settings, before) || before === null) return before;
   const backup = readBackup(kept);
@@ -112,7 +112,7 @@ function textAt(path: string): string | null {
   }
 }
 
-/** Whole or not at all: an agent may read it at any moment. */
+/** Atomic: an agent may read it at any moment. */
 function write(path: string, text: string | null) {
   if (text === null) return rmSync(path, { force: true });
   const draft = `${path}.retinue-${process.pid}`;

@@ -1,7 +1,8 @@
 /**
- * `retinue hook`: keeps what an agent's hook says, wakes the server, and is gone. An entry of its own that loads next to nothing: the agent waits for it.
- * Prints nothing and never fails, whatever happens: it is not the agent's business.
+ * `retinue hook`: records a hook's payload and notifies the server. A separate entry point that loads little, because
+ * the agent waits for it. Prints nothing and never fails, so that it cannot disturb the agent.
  */
+
 import { readFileSync, realpathSync } from "node:fs";
 import type { PayloadField } from "../core/hook-payload.ts";
 import { HOOK_PAYLOADS } from "../providers/hook-payloads.ts";
@@ -9,12 +10,13 @@ import { readInput } from "../transports/bounded.ts";
 import { privateFolder, writePrivate } from "../transports/private.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { basename, dirname, join, normal, resolve } from "../transports/system/paths.ts";
+import { DESTINATIONS } from "./export/destinations/index.ts";
 import { closeHome, type Env, type FollowedPlace, followedRoots, recordingsRoot } from "./home.ts";
 import { type Instance, notedInstance } from "./instance-note.ts";
 
-/** Ids and paths stand at the beginning; what makes a payload large, prompts and results, comes later. */
+/** Ids and paths are at the beginning; prompts and results, which make payloads large, come later. */
 const HEAD = 16 * 1024;
-/** Longer than it takes to say a word to a process of this machine, shorter than anybody notices. */
+/** Long enough for a local connection, too short to notice. */
 const WAKE_MS = 15;
 
 export async function hook(env: Env, input: () => string | null = readInput): Promise<void> {
@@ -28,11 +30,11 @@ export async function hook(env: Env, input: () => string | null = readInput): Pr
     const traced = server !== null && (await wake(recording, server)) ? server.traces : [];
     if (wantsFlush(payload, env, traced)) await flush(env);
   } catch {
-    // Nobody can be told: what an agent's hook prints, the agent takes for its own.
+    // Errors cannot be reported: the agent would interpret the output.
   }
 }
 
-/** Appends the payload to the recording of its session; null for what no product of ours says. */
+/** Appends the payload to the recording of its session; null if it is not a known product's. */
 function keep(payload: string, env: Env): string | null {
   const field = fieldsOf(payload);
   const product = HOOK_PAYLOADS.find(({ isHook }) => isHook(field));
@@ -48,7 +50,7 @@ function keep(payload: string, env: Env): string | null {
   return recording;
 }
 
-/** A small payload is parsed; of a large one only the beginning is searched. */
+/** Parses a small payload; searches only the beginning of a large one. */
 function fieldsOf(payload: string): PayloadField {
   if (payload.length > HEAD) return (name) => wordIn(payload.slice(0, HEAD), name);
   let parsed: unknown;
@@ -69,7 +71,7 @@ function wordIn(head: string, field: string): string | null {
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }
 
-/** Without symbolic links, which the reader does not follow. The file itself may not be there yet. */
+/** Resolves symbolic links, which the reader does not follow. The file itself may not exist yet. */
 function pathOf(transcript: string | null, cwd: string | null): string | null {
   if (transcript === null || transcript === "") return null;
   const path = resolve(cwd ?? ".", transcript);
@@ -80,25 +82,25 @@ function real(path: string): string | null {
   try {
     return realpathSync(path);
   } catch {
-    // Not there.
+    // The file does not exist.
     return null;
   }
 }
 
-/** A transcript may lie where nobody looks: from now on its root, or the transcript alone, is looked at too. */
+/** Remembers a transcript, or its root, outside of the known folders. */
 function follow(place: FollowedPlace, provider: string, env: Env) {
   const list = followedRoots(env, provider);
   const line = JSON.stringify(place);
   try {
     if (readFileSync(list, "utf8").split("\n").includes(line)) return;
   } catch {
-    // Nothing is followed yet.
+    // First entry: the folder does not exist yet.
     privateFolder(recordingsRoot(env, provider));
   }
   writePrivate(list, `${line}\n`, "a");
 }
 
-/** Tells the server where to look. False if it is gone. Nobody waits for what it answers. */
+/** Notifies the server without waiting for the response. Returns false if the server is gone. */
 async function wake(recording: string, server: Instance): Promise<boolean> {
   const { connect } = await import("node:net");
   const body = JSON.stringify({ path: recording });
@@ -118,18 +120,20 @@ async function wake(recording: string, server: Instance): Promise<boolean> {
       resolve(isThere);
       socket.destroy();
     };
-    // One that is too busy to answer sees the file all the same.
+    // A busy server will see the file change anyway.
     const timer = setTimeout(() => done(true), WAKE_MS);
     socket.on("error", () => done(false));
     socket.on("connect", () => socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => done(true)));
   });
 }
 
-/** Where nobody else sends on what the user wants traced, it is done when a turn is over. `traced`: what the server sees to; it may have been started without the user's variables. */
+/**
+ * Whether to send traces at the end of a turn: tracing is on, and the server, which may have another environment, does
+ * not send them.
+ */
 const wantsFlush = (payload: string, env: Env, traced: readonly string[]) =>
-  Object.entries({ langsmith: env.TRACE_TO_LANGSMITH, otlp: env.TRACE_TO_OTLP }).some(
-    ([service, wish]) => wish?.toLowerCase() === "true" && !traced.includes(service),
-  ) && /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(fieldsOf(payload)("hook_event_name") ?? "");
+  DESTINATIONS.some((kind) => kind.isTracing(env) && !traced.includes(kind.format)) &&
+  /^(Stop|StopFailure|SubagentStop|SessionEnd)$/.test(fieldsOf(payload)("hook_event_name") ?? "");
 
 async function flush(env: Env): Promise<void> {
   const program = process.argv[1];

@@ -7,14 +7,14 @@ import { renameOver } from "../transports/system/rename.ts";
 import { Failure } from "./failure.ts";
 import { type Env, retinueHome } from "./home.ts";
 
-/** `continued`: what was here is the beginning of what came. */
+/** `continued`: the imported file continues the existing one. */
 export type Fate = "added" | "continued" | "replaced" | "same";
 
-/** A file that belongs to what is imported, and where it goes below the root. */
+/** A file to import, and its path below the root. */
 export interface Piece {
   readonly from: string;
   readonly to: string;
-  /** Its product replaces it as a whole when it changes, so that a different one contradicts nothing. */
+  /** The product rewrites it as a whole, so a different version is not a conflict. */
   readonly isDocument: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Staged extends Piece {
   readonly copy: string;
   readonly bytes: number;
   readonly did: Fate;
-  /** Why it may not take the place of what is here. */
+  /** Why it must not replace the existing file. */
   readonly refused: string | null;
 }
 
@@ -30,9 +30,11 @@ export interface Placing {
   readonly env: Env;
   readonly root: string;
   readonly uri: string;
-  /** Take what came even where it contradicts what is here. */
+  /** Replace existing files even if they differ. */
   readonly replace: boolean;
-  /** Below the root: holds nothing else, and goes as a whole where it is replaced. Null where pieces are replaced one by one. */
+  /**
+   * A folder below the root that holds nothing else and is replaced as a whole. Null if files are replaced one by one.
+   */
   readonly folder: string | null;
 }
 
@@ -41,7 +43,7 @@ export interface Placed {
   readonly files: readonly { readonly path: string; readonly bytes: number; readonly did: Fate }[];
 }
 
-/** Makes a folder of our own for the time of `work`, on the disk where imported files will lie. */
+/** Creates a temporary folder on the same disk as the imported files, for the duration of `work`. */
 export async function withStaging<T>(env: Env, work: (staging: string) => Promise<T>): Promise<T> {
   const home = resolve(retinueHome(env));
   const staging = await writing(home, async () => {
@@ -55,7 +57,7 @@ export async function withStaging<T>(env: Env, work: (staging: string) => Promis
   }
 }
 
-/** Copies the pieces to where they go: all of them, or none where one contradicts what is here. Nothing is written outside of retinue's own folder. */
+/** Copies all files, or none if one conflicts with an existing file. Writes only to retinue's own folder. */
 export async function place(pieces: readonly Piece[], { env, root, uri, replace, folder }: Placing): Promise<Placed> {
   const home = resolve(retinueHome(env));
   await checkInside(
@@ -74,30 +76,25 @@ export async function place(pieces: readonly Piece[], { env, root, uri, replace,
   });
 }
 
-/** Copied first and compared then, so that a file that grows meanwhile is judged by what was really taken. */
+/** Copies first and compares the copy, because the original may grow in the meantime. */
 async function stage(piece: Piece, copy: string, root: string): Promise<Staged> {
   await reading(piece.from, () => copyFile(piece.from, copy), "copy");
-  // Private, as the product keeps its own, and not to be written to by mistake.
-  // On Windows that would be the attribute "read-only", which keeps even us from replacing it.
+  // Private like the product's own files, and read-only. Not on Windows, where a read-only file cannot be replaced.
   if (process.platform !== "win32") await chmod(copy, 0o400);
   const { size } = await stat(copy);
   const here = join(root, piece.to);
   const old = await stat(here).catch(() => null);
   if (old === null) return { ...piece, copy, bytes: size, did: "added", refused: null };
   if (old.size === size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "same", refused: null };
-  // A document is replaced as a whole by its product, too.
+  // The product replaces documents as a whole, too.
   if (piece.isDocument) return { ...piece, copy, bytes: size, did: "replaced", refused: null };
   if (old.size < size && (await continues(here, copy))) return { ...piece, copy, bytes: size, did: "continued", refused: null };
   const isShorter = size < old.size && (await continues(copy, here));
-  return { ...piece, copy, bytes: size, did: "replaced", refused: isShorter ? "what is here goes on further" : "neither goes on where the other ends" };
+  return { ...piece, copy, bytes: size, did: "replaced", refused: isShorter ? "the existing copy is longer" : "neither continues the other" };
 }
 
 function contradiction(uri: string, here: string, { from, refused }: Staged): Failure {
-  return new Failure("failed", `${uri} is here already, and another one: ${refused}`, [
-    `here: ${here}`,
-    `there: ${from}`,
-    "next: --replace takes what is there instead of what is here",
-  ]);
+  return new Failure("failed", `${uri} is already imported and differs: ${refused}`, [`existing: ${here}`, `new: ${from}`, "next: --replace to replace it"]);
 }
 
 async function put(staged: readonly Staged[], root: string): Promise<void> {
@@ -108,7 +105,7 @@ async function put(staged: readonly Staged[], root: string): Promise<void> {
   }
 }
 
-/** The whole thread at once, so that nothing of the other one stays among it. */
+/** Replaces the whole folder of the thread, so that no old file remains. */
 async function swap(staged: readonly Staged[], root: string, folder: string, staging: string): Promise<void> {
   const fresh = join(staging, "fresh");
   for (const { copy, to } of staged) {
@@ -125,7 +122,7 @@ function overall(fates: readonly Fate[]): Fate {
   return only !== undefined && others.length === 0 ? only : "continued";
 }
 
-/** Neither by a name nor through a link may anything be written outside of retinue's own folder. */
+/** Refuses targets outside of retinue's own folder, by name or through a symbolic link. */
 async function checkInside(home: string, root: string, targets: readonly string[]): Promise<void> {
   for (const target of targets) {
     if (inside(root, target) === null) throw new Error(`${target} is not in ${root}`);
@@ -134,7 +131,7 @@ async function checkInside(home: string, root: string, targets: readonly string[
       const step = join(home, ...steps.slice(0, i + 1));
       const info = await lstat(step).catch(() => null);
       if (info === null) break;
-      if (info.isSymbolicLink()) throw new Failure("failed", `${step} is a link, which may lead out of ${home}`, ["remove it, or set RETINUE_HOME"]);
+      if (info.isSymbolicLink()) throw new Failure("failed", `${step} is a symbolic link and may point outside of ${home}`, ["remove it, or set RETINUE_HOME"]);
     }
   }
 }
@@ -151,6 +148,6 @@ async function writing<T>(home: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
-    throw new Failure("failed", `cannot write to ${home}: ${(error as Error).message}`, ["set RETINUE_HOME to a folder that you may write to"], error);
+    throw new Failure("failed", `cannot write to ${home}: ${(error as Error).message}`, ["set RETINUE_HOME to a writable folder"], error);
   }
 }

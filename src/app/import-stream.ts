@@ -20,20 +20,20 @@ interface StreamOptions {
   readonly providers: readonly Provider[];
 }
 
-/** A stream that was recognised. */
+/** A recognised output stream. */
 interface Output {
   readonly provider: Provider;
-  /** In the order in which they are named. */
+  /** In order of appearance. */
   readonly threads: readonly AgentKey[];
-  /** The line that told whose it is: no two runs print the same. */
+  /** The line that identified the product; unique for each run. */
   readonly mark: string;
 }
 
-/** Takes in the output of an agent: a log of it, or what came through a pipe. Null for a file that is none. */
+/** Imports the output of an agent's command, from a file or a pipe. Null if the file is not one. */
 export async function importStream(path: string, options: StreamOptions): Promise<Imported | null> {
   const output = await outputIn(linesOf(path), options.providers);
   if (output !== null) return keep(path, output, options);
-  // Not one value a line: pretty-printed, a list, or UTF-16, as shells on Windows write it.
+  // Not one JSON value per line: pretty-printed, an array, or UTF-16 as written by shells on Windows.
   const values = stampOf(path).size > MAX_RECORD ? null : valuesIn(readIfThere(path) ?? new Uint8Array());
   const lines = values?.map((value) => Buffer.from(`${value}\n`)) ?? [];
   const found = await outputIn(lines, options.providers);
@@ -59,14 +59,14 @@ async function keep(path: string, { provider, threads, mark }: Output, { env, re
       : partsOf(thread)
           .thread.replace(/[^\w.-]/g, "_")
           .slice(0, 64);
-  // The same output, or more of it, goes to the same place; that of another run of the session does not.
+  // The same or a longer output of one run gets the same name; another run gets another.
   const to = `${name}-${hash(mark).toString(36)}.jsonl`;
   const root = resolve(importedStreams(env, provider.name));
   const placed = await place([{ from: path, to, isDocument: false }], { env, root, uri, replace, folder: null });
   return { uri, uris, provider: provider.name, ...placed };
 }
 
-/** Reads all of it once its first lines told whose it is; null where they do not, or where no thread is named. */
+/** Reads all lines after the first ones identified the product; null if they do not, or if no thread is named. */
 async function outputIn(lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, providers: readonly Provider[]): Promise<Output | null> {
   const printedBy = new PrintedBy(providers);
   const threads = new Set<AgentKey>();
@@ -87,10 +87,10 @@ async function outputIn(lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
       continue;
     }
     if (printedBy.isHopeless) return null;
-    // The bytes of a line are good until the next one is asked for.
+    // The buffer of a line is reused for the next one.
     before.push(Buffer.from(line));
     const { text } = decodeText(line);
-    const provider = printedBy.hear(text);
+    const provider = printedBy.read(text);
     if (provider?.printed === undefined) continue;
     const parser = provider.printed.stream.open({ path: "", bytes: 0, isForeign: true });
     found = { provider, parser, mark: JSON.stringify(parseJson(text)?.value) };

@@ -13,12 +13,12 @@ import { type Env, importedRoot } from "./home.ts";
 import { type Fate, type Piece, type Placed, place, reading, withStaging } from "./import-files.ts";
 import { importStream } from "./import-stream.ts";
 
-/** Stands for stdin where a file is asked for. */
+/** The file argument for stdin. */
 const STDIN = "-";
 
 export interface Imported extends Placed {
   readonly uri: string;
-  /** All threads that it tells of; a log may hold several. */
+  /** All threads in it; an output may contain several. */
   readonly uris: readonly string[];
   readonly provider: string;
 }
@@ -27,23 +27,23 @@ export type { Fate };
 
 export interface ImportOptions {
   readonly env: Env;
-  /** Take what came even where it contradicts what is here. */
+  /** Replace existing files even if they differ. */
   readonly replace: boolean;
-  /** Read until its end where `-` is imported. */
+  /** Read to its end if the path is `-`. */
   readonly stdin?: Readable;
   readonly providers?: readonly Provider[];
 }
 
 /**
- * Copies a transcript from elsewhere, with what lies beside it, or the output of an agent to where its provider will find it.
- * Idempotent. Nothing is written outside of retinue's own folder, and nothing there changes unless everything can be taken.
+ * Copies a transcript with the files that belong to it, or the output of an agent's command, to where its provider
+ * finds it. Idempotent. Writes only to retinue's own folder, and only if all files can be imported.
  */
 export function importFile(path: string, options: ImportOptions): Promise<Imported> {
   const given = resolve(path);
   return path === STDIN ? withStaging(options.env, async (staging) => take(await received(options, staging), "stdin", options)) : take(given, given, options);
 }
 
-/** `called` is what people know the file as. */
+/** `called` is the name shown to the user. */
 async function take(path: string, called: string, options: ImportOptions): Promise<Imported> {
   const { env, replace, providers = PROVIDERS } = options;
   await checkFile(path, called);
@@ -60,10 +60,10 @@ async function take(path: string, called: string, options: ImportOptions): Promi
   return (await importStream(path, { env, replace, providers })) ?? unknown(called, head.length === 0, providers);
 }
 
-/** What comes through the pipe until its end, as a file. */
+/** Copies stdin to a file. */
 async function received({ stdin }: ImportOptions, staging: string): Promise<string> {
   const path = join(staging, "stdin");
-  if (stdin === undefined) throw new Failure("usage", "there is no stdin to read from", ["name a file"]);
+  if (stdin === undefined) throw new Failure("usage", "stdin is not available", ["give a file name"]);
   await reading("stdin", () => pipeline(stdin, createWriteStream(path, { fd: openPrivate(path, "wx") })));
   return path;
 }
@@ -73,19 +73,19 @@ async function checkFile(path: string, called: string): Promise<void> {
     throw new Failure("not_found", error.code === "ENOENT" ? `no file ${called}` : `cannot read ${called}: ${error.message}`, [], error);
   });
   if (!info.isFile())
-    throw new Failure("failed", `${called} is ${info.isDirectory() ? "a folder" : "no ordinary file"}`, ["name the transcript itself; - reads stdin"]);
+    throw new Failure("failed", `${called} is ${info.isDirectory() ? "a folder" : "not a regular file"}`, ["give the path of the transcript, or - for stdin"]);
 }
 
 function unknown(called: string, isEmpty: boolean, providers: readonly Provider[]): never {
-  throw new Failure("failed", `${called} is no transcript or output that can be imported${isEmpty ? ": it is empty" : ""}`, [
-    ...providers.flatMap(({ product, portable }) => (portable === undefined ? [] : [`looked for: ${product}, ${portable.form}`])),
-    ...providers.flatMap(({ product, printed }) => (printed === undefined ? [] : [`looked for: ${product}, what \`${printed.form}\` prints`])),
+  throw new Failure("failed", `${called} is not a transcript or output that can be imported${isEmpty ? ": it is empty" : ""}`, [
+    ...providers.flatMap(({ product, portable }) => (portable === undefined ? [] : [`supported: ${portable.form} (${product})`])),
+    ...providers.flatMap(({ product, printed }) => (printed === undefined ? [] : [`supported: the output of \`${printed.form}\` (${product})`])),
   ]);
 }
 
 const pieceOf = (from: string, to: string, provider: Provider): Piece => ({ from, to, isDocument: provider.stream(to)?.shape === "document" });
 
-/** The file itself and what lies beside it; of that only what the provider reads. */
+/** The file and those files next to it that the provider reads. */
 async function collect(path: string, provider: Provider, found: Recognised): Promise<Piece[]> {
   const folder = dirname(path);
   const piece = (from: string, to: string) => pieceOf(from, to, provider);

@@ -9,7 +9,7 @@ import { type Env, madeHome, retinueHome } from "./home.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Counts up when parsers or facts change: an index made by another reader is made anew. */
-const READER = 9;
+const READER = 12;
 
 /** What the index holds follows from the reader and from the price list, and so from the version of the package. */
 function reader(): string {
@@ -26,7 +26,7 @@ export interface IndexOptions {
 
 /** The file, a new file, memory. */
 const MAX_STORES = 3;
-/** How long a write of somebody who tries again waits for the lock. */
+/** How long a retried write waits for the lock. */
 const SHORT_WAIT_MS = 250;
 
 /**
@@ -50,7 +50,7 @@ export class Index {
     this.#path = indexPath(options.env);
   }
 
-  /** A store that stands alone: when it fails, nothing takes its place. */
+  /** A store without a replacement if it fails. */
   static of(store: Store): Index {
     const index = new Index({ env: {}, talk: () => {}, retries: true });
     index.#store = store;
@@ -179,7 +179,7 @@ export class Index {
       moveDatabase(this.#path, aside);
       this.#options.talk(`the index was damaged (${error.message}); it is now ${aside} and a new one is made`);
     } catch {
-      // Another process was faster, or nothing can be written; opening it again tells which.
+      // Another process was faster, or nothing can be written; opening it again shows which.
     }
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { exists } from "../transports/system/system.ts";
 import { type Env, retinueHome } from "./home.ts";
 
-/** The server of this machine, as others find it. */
+/** The note of a running server, by which other commands find it. */
 export interface Instance {
   readonly instance: string;
   readonly pid: number;
@@ -11,16 +11,16 @@ export interface Instance {
   readonly port: number;
   readonly url: string;
   readonly token: string | null;
-  /** Which of the services it sends to that the environment can switch on. */
+  /** The destinations that it sends traces to. */
   readonly traces: readonly string[];
 }
 
-/** Whether its process, or another one with its number by now, runs. */
+/** Whether a process with this id exists. It may be another one by now. */
 export const mayRun = ({ pid }: Instance) => exists(pid);
 
 export const instanceNote = (env: Env) => join(retinueHome(env), "server.json");
 
-/** What the server that runs, or the last one that did, noted down of itself. */
+/** The note of the running server, or of the last one. */
 export function notedInstance(env: Env): Instance | null {
   try {
     const { instance, pid, host, port, url, token = null, traces = [] } = JSON.parse(readFileSync(instanceNote(env), "utf8")) as Partial<Instance>;
@@ -28,7 +28,7 @@ export function notedInstance(env: Env): Instance | null {
     if ((token !== null && typeof token !== "string") || !Array.isArray(traces)) return null;
     return { instance, pid, host, port, url, token, traces } as Instance;
   } catch {
-    // Not there, or not ours.
+    // Missing or invalid.
     return null;
   }
 }

@@ -8,16 +8,16 @@ import type { AgentKey } from "../core/ids.ts";
 import { keep, keptPath, manualLinks } from "./kept-file.ts";
 
 let home = "";
-let said: string[] = [];
+let messages: string[] = [];
 const env = () => ({ RETINUE_HOME: home });
-const talk = (words: string) => said.push(words);
+const talk = (text: string) => messages.push(text);
 const DAY_MS = 24 * 3_600_000;
 /** Of SQLite, where nobody says otherwise. */
 const PAGE = 4_096;
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "retinue-kept-"));
-  said = [];
+  messages = [];
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
@@ -42,7 +42,7 @@ const names = () => readdirSync(home).filter((name) => !/-(?:wal|shm)$/.test(nam
 const aside = () => names().filter((name) => name.startsWith("kept.sqlite.damaged-"));
 
 describe("what people decided", () => {
-  it("is copied, for nobody else's eyes, and again after a day if it changed; the copy before stays", async () => {
+  it("is copied with private permissions, again after a day if it changed, and the previous copy is kept", async () => {
     await decide("claude:a");
     const copy = `${keptPath(env())}.copy`;
     expect(statSync(copy).mode & 0o777).toBe(0o600);
@@ -59,19 +59,19 @@ describe("what people decided", () => {
     expect(names().sort()).toEqual(["kept.sqlite", "kept.sqlite.copy", "kept.sqlite.copy-before"]);
   });
 
-  it("comes back from its copy when the file is damaged, which is set aside and told of", async () => {
+  it("is restored from its copy if the file is damaged, which is moved aside and reported", async () => {
     await decide("claude:a");
     damage();
     const damaged = readFileSync(keptPath(env()));
     expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:a"]);
     expect(aside().length).toBe(1);
     expect(readFileSync(join(home, aside()[0] as string)).equals(damaged)).toBe(true);
-    expect(said.length).toBe(1);
-    expect(said[0]).toContain("takes its place");
+    expect(messages.length).toBe(1);
+    expect(messages[0]).toContain("was restored");
     expect(statSync(keptPath(env())).mode & 0o777).toBe(0o600);
     await decide("claude:b");
     expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:b"]);
-    expect(said.length).toBe(1);
+    expect(messages.length).toBe(1);
   });
 
   it("is saved from the damaged file itself where every row can still be read", async () => {
@@ -92,7 +92,7 @@ describe("what people decided", () => {
     expect(again.outbox.destinations().map(({ name }) => name)).toEqual(["somewhere"]);
     expect(again.links().map(({ parent }) => parent)).toEqual(["claude:after the copy"]);
     again.close();
-    expect(said.join()).toContain("everything in it could be saved");
+    expect(messages.join()).toContain("all its data was saved");
   });
 
   it("begins empty where no copy is good, and nothing is deleted", async () => {
@@ -101,7 +101,7 @@ describe("what people decided", () => {
     damage(0);
     expect(await manualLinks(env(), talk)).toEqual([]);
     expect(aside().length).toBe(1);
-    expect(said[0]).toContain("no good copy");
+    expect(messages[0]).toContain("no good copy");
   });
 
   it("is mended while it is open, wherever the damage is met", async () => {

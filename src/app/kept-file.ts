@@ -13,20 +13,20 @@ export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
 /** The last good copies, newest first. */
 const copiesOf = (path: string) => [`${path}.copy`, `${path}.copy-before`] as const;
 const COPY_AFTER_MS = 24 * 3_600_000;
-/** On a full disk a copy is not tried at every look. */
+/** Interval between attempts to make a copy, for example on a full disk. */
 const TRY_AFTER_MS = 3_600_000;
 
-type Talk = (words: string) => void;
-/** People must hear of it whatever the command; few commands come here otherwise. */
-const toStderr: Talk = (words) => void process.stderr.write(`retinue: ${words}\n`);
+type Talk = (text: string) => void;
+/** Damage is always reported, also with --quiet. */
+const toStderr: Talk = (text) => void process.stderr.write(`retinue: ${text}\n`);
 
 /**
- * Opens what people decided; made on first use. Wherever damage is found, the file is set aside and what can be saved takes its place, before the call returns.
- * Where nothing can be written it can still be read.
+ * Opens kept.sqlite, creating it on first use. If it is damaged, moves it aside and restores what can be read before
+ * the call returns. Opens it read-only if it cannot be written.
  */
 export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
   const path = keptPath(env);
-  // Loaded on demand: most commands never need it.
+  // Imported on demand: most commands do not need it.
   const [{ copyKept, keptIn }, { loadSqlite }] = await Promise.all([import("../stores/sqlite/kept.ts"), import("../stores/sqlite/load.ts")]);
   const sqlite = await loadSqlite();
   let identity: string | null = null;
@@ -43,12 +43,12 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
       identity = identityOf(path);
     }
   };
-  const tried = <T>(ask: (kept: Kept) => T): T => {
+  const tried = <T>(work: (kept: Kept) => T): T => {
     try {
       kept ??= open();
-      return ask(kept);
+      return work(kept);
     } catch (error) {
-      // What is asked next gets a file that was opened anew.
+      // Reopen the file for the next call.
       if (faultKind(error) !== null) {
         close(kept);
         kept = null;
@@ -56,14 +56,14 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
       throw error;
     }
   };
-  const mended = <T>(ask: (kept: Kept) => T): T => {
+  const mended = <T>(work: (kept: Kept) => T): T => {
     try {
       try {
-        return tried(ask);
+        return tried(work);
       } catch (error) {
         if (faultKind(error) !== "damaged") throw error;
         restore(path, identity, error as Error, (from, to) => copyKept(sqlite, from, to), talk);
-        return tried(ask);
+        return tried(work);
       }
     } catch (error) {
       throw asFailure(error, `cannot use ${path}`) ?? error;
@@ -74,7 +74,7 @@ export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
   } catch (error) {
     throw error instanceof Failure ? error : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
   }
-  // Every method of a part, on whichever file is open when it is called.
+  // Proxies every method of a part to the file that is open when it is called.
   const mending = <T extends object>(part: (kept: Kept) => T): T => {
     const methods = Object.keys(mended(part)).map((name) => [
       name,
@@ -96,13 +96,13 @@ function close(kept: Kept | null): void {
   try {
     kept?.close();
   } catch {
-    // What cannot be closed in order is left to the end of the process.
+    // Closed when the process ends.
   }
 }
 
 const triedAt = new Map<string, number>();
 
-/** Keeps a good copy, a day old at most when it is needed. One that cannot be made now is made later; damage found on the way is thrown. */
+/** Makes a copy at most once a day. A copy that fails is tried again later; damage found during the copy is thrown. */
 function copyDaily(kept: Kept, path: string): void {
   const [copy, before] = copiesOf(path);
   const made = modifiedAt(copy);
@@ -123,39 +123,39 @@ function copyDaily(kept: Kept, path: string): void {
 
 const modifiedAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Sets the damaged file aside, for good. In its place comes all that was in it where that can still be read, else the last good copy, else nothing. */
+/** Moves the damaged file aside. Replaces it by its readable contents, else by the last good copy, else by nothing. */
 function restore(path: string, identity: string | null, error: Error, save: (from: string, to: string) => boolean, talk: Talk): void {
-  // Another process may have come first: then its file is used.
+  // Another process has already restored it.
   if (identityOf(path) !== identity) return;
   const draft = `${path}.restored-${process.pid}`;
   rmSync(draft, { force: true });
   writePrivate(draft, "");
   const from = [path, ...copiesOf(path)].find((one) => existsSync(one) && save(one, draft));
   const aside = `${path}.damaged-${Date.now()}`;
-  // The name is never free: whoever opened it then would begin with nothing.
+  // The path must always exist, because a process that opens it otherwise creates an empty file.
   linkOrMove(path, aside);
   for (const suffix of ["-wal", "-shm"]) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   if (from === undefined) for (const empty of [draft, path]) rmSync(empty, { force: true });
   else renameSync(draft, path);
   const outcome =
     from === undefined
-      ? "there is no good copy, so links, cards and the outbox begin empty"
+      ? "no good copy exists, so links, cards and the outbox are empty"
       : from === path
-        ? "everything in it could be saved"
-        : `the copy of ${new Date(modifiedAt(from)).toISOString()} takes its place; what was decided since is lost`;
-  talk(`${path} was damaged (${error.message}); it is now ${aside}, and ${outcome}`);
+        ? "all its data was saved"
+        : `the copy of ${new Date(modifiedAt(from)).toISOString()} was restored; later changes are lost`;
+  talk(`${path} was damaged (${error.message}); it was moved to ${aside}; ${outcome}`);
 }
 
 function linkOrMove(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch {
-    // A file system without hard links.
+    // The file system has no hard links.
     renameSync(from, to);
   }
 }
 
-/** Looking leaves no trace: nothing is created where nobody decided anything yet. Null where it cannot be read. */
+/** Reading must not create the file. Null if it cannot be read. */
 export async function manualLinks(env: Env, talk?: Talk): Promise<readonly ManualLink[] | null> {
   if (!existsSync(keptPath(env))) return [];
   try {
@@ -172,7 +172,7 @@ export async function manualLinks(env: Env, talk?: Talk): Promise<readonly Manua
 }
 
 export function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
-  // Links that an older version noted have no call and no request.
+  // Links written by older versions have no call and no request.
   const nameOf = ({ child, parent, call, request }: ManualLink) => JSON.stringify([child, parent, call ?? null, request ?? null]);
   const same = (a: ManualLink) => (b: ManualLink) => nameOf(a) === nameOf(b);
   return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];

@@ -1,72 +1,42 @@
-import type { AgentRecord, Status } from "../core/agent.ts";
+import type { AgentRecord } from "../core/agent.ts";
 import { type AgentKey, partsOf, threadOf } from "../core/ids.ts";
-import { type Forest, STALE_AFTER_MS, together } from "../core/link.ts";
-import type { Liveness } from "../core/liveness.ts";
-import type { ManualLink } from "../core/parents.ts";
+import { type Forest, together } from "../core/link.ts";
 import type { Problem } from "../core/problem.ts";
-import type { Provider } from "../core/provider.ts";
 import { type Price, treeOf, withoutChildren } from "../core/record.ts";
 import { isWithin } from "../core/recorded-path.ts";
+import { STALE_AFTER_MS } from "../core/states.ts";
 import type { FileState, RootFilter, RootRow, Store } from "../core/store.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { noReads, type ReadCounts } from "../transports/files.ts";
 import { privateFolder } from "../transports/private.ts";
 import { processLiveness } from "../transports/processes.ts";
-import type { Crew } from "./crew.ts";
-import { type Discovery, type Found, knownAs, lookAt, type OtherRoots, objectPath, type RootSeen } from "./discover.ts";
+import { Backlog, type Reading } from "./backlog.ts";
+import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
+import { type Discovery, type Found, knownAs, lookAt, objectPath, type RootSeen } from "./discover.ts";
+import { readPage } from "./first-page.ts";
 import { Forests } from "./forests.ts";
-import { type Env, followedRoots, recordingsRoot } from "./home.ts";
+import { toRead } from "./groups.ts";
+import { followedRoots, recordingsRoot } from "./home.ts";
 import { Index, indexPath } from "./index-file.ts";
-import { keptPath, linksChanged, manualLinks } from "./kept-file.ts";
-import { type FileToRead, lookAround, miss } from "./look.ts";
+import { keptPath } from "./kept-file.ts";
+import type { LibraryOptions, ThreadFilter, ThreadRow } from "./library-options.ts";
+import { lookAround, miss } from "./look.ts";
+import { Manual } from "./manual.ts";
 import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
 import { sync } from "./sync.ts";
+import { TextIndex } from "./text-index.ts";
 import { unfinishedIn } from "./unfinished.ts";
 
-export interface LibraryOptions {
-  readonly env: Env;
-  /** A store alone is not replaced when it fails. */
-  readonly store: Store | Index;
-  readonly price: Price;
-  readonly providers?: readonly Provider[];
-  readonly now?: () => number;
-  readonly liveness?: Liveness;
-  readonly roots?: OtherRoots;
-  readonly staleAfterMs?: number;
-  /** What else than records the results follow from, such as own prices, in words. Where it changes, everything is worked out anew; nothing is read again. */
-  readonly basis?: string;
-  /** Reads along where there is much to read; only for a store that other threads can open too. */
-  readonly crew?: Crew;
-  /** One of several threads at the same work: works out only what it read itself. */
-  readonly isMember?: boolean;
-  /** Told how far the reading is: files done, of how many. */
-  readonly onProgress?: (done: number, all: number) => void;
-}
-
-export interface ThreadFilter {
-  readonly provider?: string;
-  /** This folder and everything below it. */
-  readonly cwd?: string;
-  /** Epoch milliseconds of the oldest activity to show. */
-  readonly since?: number;
-  readonly running?: boolean;
-  readonly status?: Status;
-  readonly project?: string;
-  readonly limit?: number;
-  readonly after?: ThreadPlace;
-}
-
-export type ThreadPlace = NonNullable<RootFilter["after"]>;
+export type { LibraryOptions, OnProgress, ThreadFilter, ThreadPlace, ThreadRow } from "./library-options.ts";
 
 const PAGE = 200;
-/** Below this, other threads would hardly be warm when everything is read. */
-const MUCH_BYTES = 128 << 20;
-/** By default the file systems of these systems do not tell two spellings of a name apart. */
+const LITTLE_BYTES = 1 << 20;
+/** What is read at once in the background, before requests are handled again. */
+const PORTION = { bytes: 1 << 20, files: 100 } as const;
+/** By default the file systems of these platforms are case-insensitive. */
 const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
-/** Nothing runs for longer than this without writing a word. */
-const RECENT_MS = 24 * 3_600_000;
 
-/** Everything that the agents on this machine wrote down, up to date as of the last `refresh`. */
+/** The records of all agents on this machine, as of the last `refresh`. */
 export class Library {
   readonly #options: LibraryOptions;
   readonly counts: ReadCounts = noReads();
@@ -74,10 +44,13 @@ export class Library {
   readonly #unreadable = new Map<string, Problem>();
   #forests = new Forests();
   readonly index: Index;
-  #manual: readonly ManualLink[] = [];
-  /** What people decided cannot be read at present. */
-  #isUndecided = false;
+  readonly #manual = new Manual();
   #bytesAtHand = 0;
+  #backlog: Backlog | null = null;
+  /** The full text: what is indexed and what is not. */
+  readonly texts = new TextIndex(this);
+  /** No agent runs for longer than this without writing a record. */
+  readonly longestSilenceMs = 24 * 3_600_000;
 
   constructor(options: LibraryOptions) {
     this.#options = options;
@@ -96,27 +69,27 @@ export class Library {
     return this.#discovery.roots;
   }
 
-  /** The folders looked at today. */
+  /** The folders that are read. */
   get under(): readonly string[] {
     return this.#discovery.roots.map((r) => r.path);
   }
 
-  /** The file that holds what people decided, if they decided anything. */
+  /** The file with manual links, cards and the outbox; it may not exist. */
   get decisions(): string {
     return keptPath(this.#options.env);
   }
 
-  /** What stands in the way at present: folders and files that cannot be read. */
+  /** Current problems: folders and files that cannot be read. */
   get problems(): readonly Problem[] {
     const { trouble } = this.index;
     const own: Problem[] = [
       ...(trouble === null ? [] : [{ code: "index-unusable" as const, where: indexPath(this.#options.env), detail: trouble }]),
-      ...(this.#isUndecided ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }] : []),
+      ...(this.#manual.isUndecided ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }] : []),
     ];
     return [...own, ...this.#discovery.problems, ...this.#unreadable.values()];
   }
 
-  /** Last lines that are still being written, or were never finished, and transcripts in which nothing stands yet. */
+  /** Last lines that are incomplete, and transcripts that are empty so far. */
   unfinished(): readonly Problem[] {
     return unfinishedIn(this.store.unfinished(), (path) => this.source(path));
   }
@@ -125,14 +98,53 @@ export class Library {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Reads what is new on disk and works out what follows from it. Says which threads were told something. */
-  refresh(): Promise<ReadonlySet<AgentKey>> {
-    return this.#withStore(() => this.#refresh());
+  /**
+   * Reads what is new on disk, and links and projects the changed threads.
+   * With a page, it may stop once the threads of that page are right; `reading` then says what is left, and `catchUp`
+   * reads it.
+   */
+  refresh(page?: ThreadFilter): Promise<Changes> {
+    return this.#withStore(() => this.#refresh(page));
   }
 
-  /** What was worked out from the store before does not hold for the one that took its place. */
+  /** Progress of the reading; null if everything was read that the last discovery found. */
+  get reading(): Reading | null {
+    return this.#backlog?.reading ?? null;
+  }
+
+  /** Whether `catchUp` may have something to do. */
+  get isBehind(): boolean {
+    return this.#backlog !== null || this.texts.isBehind;
+  }
+
+  /** Does the next portion of postponed work: reads the newest unread files, then indexes text. */
+  catchUp(): Promise<Changes> {
+    return this.#withStore(async () => {
+      if (this.#backlog === null) {
+        await this.texts.next();
+        return NO_CHANGES;
+      }
+      const paths = this.#backlog.next(PORTION);
+      const changes = paths.length === 0 ? await this.#refresh() : await this.#refreshPaths(paths);
+      this.#reportProgress();
+      return changes;
+    });
+  }
+
+  /** Indexes the next portion of text, and returns the bytes read for that: 0 if all text is indexed. */
+  indexTexts(): Promise<number> {
+    return this.#withStore(() => this.texts.next());
+  }
+
+  #reportProgress(): void {
+    const { done, all, bytes, allBytes } = this.reading ?? { done: 1, all: 1, bytes: 1, allBytes: 1 };
+    this.#options.onProgress?.(done, all, { done: bytes, all: allBytes });
+  }
+
+  /** Drops what was derived from a store that was replaced. */
   #startOver(): void {
     this.#forests = new Forests();
+    this.texts.forget();
     if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
     this.#unreadable.clear();
   }
@@ -144,7 +156,7 @@ export class Library {
     });
   }
 
-  /** Asks something of what is known. Where that shows that the index is damaged, it is made anew first, and asked again. */
+  /** Runs a query. If it finds the index damaged, the index is rebuilt and the query runs again. */
   async ask<T>(question: () => T | Promise<T>): Promise<T> {
     try {
       return await question();
@@ -155,36 +167,44 @@ export class Library {
     }
   }
 
-  /** Back to the index file once it can be written again. It is filled first; until then memory answers. */
+  /** Returns to the index file once it can be written again. It is filled first; until then the memory store is used. */
   async returnToFile(): Promise<boolean> {
     const isBack = await this.index.returnToFile(async (store) => void (await new Library({ ...this.#options, store }).refresh()));
     if (isBack) this.#startOver();
     return isBack;
   }
 
-  async #refresh(): Promise<ReadonlySet<AgentKey>> {
-    const { env, providers, roots } = this.#options;
-    const { store } = this;
-    const crew = this.index.trouble === null ? this.#options.crew : undefined;
-    const look = (much: number) => lookAround({ env, store, providers, roots, much });
-    const first = await look(crew === undefined ? Number.POSITIVE_INFINITY : MUCH_BYTES);
-    this.#discovery = { roots: first.roots, problems: first.problems };
-    if (crew !== undefined && first.toRead !== null) await this.#readTogether(crew, first.toRead);
-    // What was read together is known by now; whatever was left is read as usual.
-    const seen = first.toRead === null ? first : await look(Number.POSITIVE_INFINITY);
+  async #refresh(page?: ThreadFilter): Promise<Changes> {
+    const { env, providers, roots, littleBytes = LITTLE_BYTES, onProgress } = this.#options;
+    const seen = await lookAround({ env, store: this.store, providers, roots });
     this.#discovery = { roots: seen.roots, problems: seen.problems };
-    const told = await this.#take(seen.files, seen.known);
-    seen.seal();
-    return told;
+    this.#backlog = null;
+    this.texts.forget();
+    const recorded = new Set(seen.roots.filter((root) => root.recorded).map((root) => root.path));
+    const there = [...seen.files.values()].filter((found) => found !== null);
+    if (page === undefined || there.reduce((sum, { stamp }) => sum + stamp.size, 0) <= littleBytes) {
+      const changes = await this.#take(seen.files, seen.known, onProgress);
+      seen.seal();
+      return changes;
+    }
+    const backlog = new Backlog(there.map((found) => toRead(found, recorded.has(found.root))));
+    let changes = await this.#take(new Map([...seen.files].filter(([, found]) => found === null)), seen.known);
+    await readPage(this, backlog, page, async (paths) => {
+      this.#backlog = backlog;
+      changes = bothChanges(changes, await this.#refreshPaths(paths));
+      this.#reportProgress();
+    });
+    this.#backlog = backlog;
+    return backlog.newestMs === null ? bothChanges(changes, await this.#refresh()) : changes;
   }
 
-  /** Whether the file says where else to look. */
+  /** Whether the file lists further root folders. */
   isListOfRoots(path: string): boolean {
     const { env, providers = PROVIDERS } = this.#options;
     return providers.some(({ name }) => path === followedRoots(env, name));
   }
 
-  /** Makes the folders in which live sources will be recorded, so that those who follow along can watch them. */
+  /** Creates the folders for recordings of live sources, so that they can be watched. */
   expectRecordings(): void {
     const { env, providers = PROVIDERS } = this.#options;
     for (const { name, recorded } of providers) {
@@ -192,32 +212,22 @@ export class Library {
       try {
         privateFolder(recordingsRoot(env, name));
       } catch {
-        // Where nothing can be written, nothing will be recorded either.
+        // If nothing can be written, nothing will be recorded either.
       }
     }
   }
 
-  /** Looks at single files below these folders only, without a look around. */
+  /** Skips discovery: `refreshPaths` then reads single files below these folders. */
   lookBelow(roots: readonly RootSeen[]): void {
     this.#discovery = { roots, problems: [] };
   }
 
-  async #readTogether(crew: Crew, files: readonly FileToRead[]): Promise<void> {
-    this.#followBasis();
-    let done = 0;
-    const onFiles = (more: number) => {
-      done += more;
-      this.#options.onProgress?.(done, files.length);
-    };
-    await crew.read({ files, roots: this.roots, counts: this.counts, onFiles });
-  }
-
-  /** The same for single files: new ones, changed ones, and those that are gone. Says which threads were told something. */
-  refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
+  /** The same for single files: new, changed and deleted ones. */
+  refreshPaths(paths: readonly string[]): Promise<Changes> {
     return this.#withStore(() => this.#refreshPaths(paths));
   }
 
-  async #refreshPaths(paths: readonly string[]): Promise<ReadonlySet<AgentKey>> {
+  async #refreshPaths(paths: readonly string[]): Promise<Changes> {
     const { store } = this;
     const looked = new Map<string, Found | null>();
     const known = new Map<string, FileState>();
@@ -232,71 +242,68 @@ export class Library {
     return this.#take(looked, known);
   }
 
-  /** Files that the last refresh found changed, with the lines that were known of each before. */
-  grown: ReadonlyMap<string, number> = new Map();
-
-  async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>): Promise<ReadonlySet<AgentKey>> {
-    const { env, onProgress, price, isMember = false } = this.#options;
+  async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>, onProgress?: LibraryOptions["onProgress"]): Promise<Changes> {
+    const { env, price } = this.#options;
     const { store } = this;
     const rootOf = (path: string) => this.roots.find((r) => r.path === path);
-    const manualBefore = this.#manual;
-    const manual = await manualLinks(env);
-    this.#isUndecided = manual === null;
-    // What was last known holds until it can be read again.
-    this.#manual = manual ?? this.#manualNoted();
+    const moved = await this.#manual.read(env, store);
     this.#followBasis();
-    const moved = linksChanged(manualBefore, this.#manual).flatMap(({ child, parent }) => [threadOf(child), threadOf(parent)]);
-    const told = new Set<AgentKey>([...moved, ...store.toldByOthers()]);
+    const byOthers = store.toldByOthers();
+    if (byOthers.length > 0) this.texts.forget();
+    const threads = new Set<AgentKey>([...moved, ...byOthers]);
     const project = (later?: (thread: AgentKey) => boolean) => {
-      for (const thread of projectStale(store, this.#context(), price, later)) told.add(thread);
+      for (const thread of projectStale(store, this.#context(), price, later)) threads.add(thread);
     };
     for (const [where] of this.#unreadable)
       if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
-    const { changed, threads } = await sync(store, { files, rootOf }, known, {
+    const changed = await sync(store, { files, rootOf }, known, {
       counts: this.counts,
       onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
       ...(onProgress === undefined ? {} : { onProgress }),
+      onTextsLeft: (paths) => this.texts.leave(paths),
       // The file being read names its thread; that one is not complete yet.
-      onWritten: (reading, told) => project((thread) => !told.has(thread) || reading.includes(partsOf(thread).thread)),
+      onWritten: (reading, written) => project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
     });
-    this.grown = new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0]));
-    project(isMember ? (thread) => !threads.has(thread) : undefined);
-    this.#followManual();
-    return told;
+    project();
+    this.#manual.follow(store, (thread) => projectThreads(store, [thread], this.#context(), price));
+    return { threads, files: new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0])) };
   }
 
-  /** From now on the same will be asked again and again. */
+  /** Keeps facts and forests in memory, for repeated queries about the same threads. */
   keepAtHand(bytesOfFacts: number): void {
     this.#bytesAtHand = bytesOfFacts;
     this.store.keepFacts(bytesOfFacts);
     this.#forests.isKeeping = true;
   }
 
-  /** Works out anew what may change without a word being written. Says whether anything still may. */
+  /** Drops cached facts and forests. They are loaded again when they are needed. */
+  release(): void {
+    this.#forests = new Forests();
+    this.store.keepFacts(0);
+    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
+  }
+
+  /** Projects threads anew whose status may change without a new record. Returns whether any may still change. */
   recheck(): Promise<boolean> {
     return this.#withStore(async () => {
-      for (const { key } of this.#unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+      for (const key of this.unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
       return this.mayChange();
     });
   }
 
-  /** Whether something may change without a word being written. */
+  /** Whether the status of any thread may change without a new record. */
   mayChange(): boolean {
-    return this.#unsettled().length > 0;
+    return this.unsettled().length > 0;
   }
 
-  /** Threads in which something may. */
+  /** The threads whose status may. */
   unsettled(): readonly AgentKey[] {
-    return this.#unsettled().map(({ key }) => key);
-  }
-
-  #unsettled(): readonly RootRow[] {
-    return this.store.roots({ under: this.under, limit: PAGE, since: this.now() - RECENT_MS }).filter((root) => !root.settled);
+    return this.store.unsettled(this.under, this.now() - this.longestSilenceMs);
   }
 
   #context(): LinkContext {
     const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
-    const [manual, under] = [this.#manual, this.under];
+    const [manual, under] = [this.#manual.links, this.under];
     return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
   }
 
@@ -308,23 +315,7 @@ export class Library {
     store.setNote("basis", basis);
   }
 
-  #manualNoted(): readonly ManualLink[] {
-    return JSON.parse(this.store.note("manual") ?? "[]") as ManualLink[];
-  }
-
-  /** Manual links are kept elsewhere, and another process may have changed them: what they move is worked out anew. */
-  #followManual() {
-    const [store, { price }] = [this.store, this.#options];
-    const changed = linksChanged(this.#manualNoted(), this.#manual);
-    if (changed.length === 0) return;
-    for (const { child, parent } of changed) {
-      projectThreads(store, [threadOf(child)], this.#context(), price);
-      projectThreads(store, [threadOf(parent)], this.#context(), price);
-    }
-    store.setNote("manual", JSON.stringify(this.#manual));
-  }
-
-  /** The trees these threads stand in, as of now. */
+  /** The trees that contain these threads, as of now. */
   forestOf(threads: readonly AgentKey[]): Forest {
     const context = this.#context();
     const known = (related: readonly AgentKey[]) => this.#forests.find({ ...context, versions: this.store.versions(related) });
@@ -332,7 +323,7 @@ export class Library {
     return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
   }
 
-  /** Every tree there is, newest first, with those that belong together; one at a time, so that memory does not grow with the machine. */
+  /** All trees, newest first, one forest at a time, so that memory does not grow with their number. */
   *forests(): Generator<Forest> {
     const seen = new Set<AgentKey>();
     for (const { key } of this.#rows({})) {
@@ -343,13 +334,13 @@ export class Library {
     }
   }
 
-  /** Records of top-level threads, newest activity first. Those that may change by themselves are worked out for this moment. */
+  /** Records of top-level threads, newest activity first. Those whose status may change are linked as of now. */
   *threads(filter: ThreadFilter): Generator<AgentRecord> {
     for (const { record } of this.threadRows(filter)) yield record;
   }
 
-  /** The same, with where each one stands in the order, so that a next page can go on behind it. */
-  *threadRows(filter: ThreadFilter): Generator<{ readonly record: AgentRecord; readonly place: ThreadPlace }> {
+  /** The same, with the position of each, so that a next page can continue after it. */
+  *threadRows(filter: ThreadFilter): Generator<ThreadRow> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
       if (left <= 0) return;
@@ -383,7 +374,7 @@ export class Library {
     }
   }
 
-  /** The file, or the object of a database, behind a path that a record names, if it is still there. */
+  /** The file, or the object of a database, behind the path in a record, if it still exists. */
   source(path: string): Found | undefined {
     const file = lookAt(path, this.roots);
     const state = file === null ? this.store.file(path) : null;

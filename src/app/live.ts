@@ -1,53 +1,67 @@
 import { plural } from "../core/format.ts";
-import type { AgentKey } from "../core/ids.ts";
+import { threadOf } from "../core/ids.ts";
 import { ROOT_ITSELF } from "../transports/files.ts";
 import { basename, dirname, join } from "../transports/system/paths.ts";
 import { type Watching, type WatchOptions, watchFolders } from "../transports/watch.ts";
+import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
 import type { Library } from "./library.ts";
 import { persistently, type RetryOptions } from "./retry.ts";
 import { Troubles } from "./troubles.ts";
 
 export interface LiveOptions {
   readonly signal: AbortSignal;
-  /** Hears once of each thing that cannot be done for the moment, and once when it is over. */
+  /** Receives one message when a problem begins, and one when it is over. */
   readonly talk?: (words: string) => void;
-  /** What cannot be done at the moment. */
+  /** Current problems. */
   readonly troubles?: Troubles;
-  /** Given something to be told by that files have changed, by whoever knows before the operating system says so; with no files: to look at the index. */
-  readonly onWatching?: (tell: (paths: readonly string[]) => void) => void;
+  /** Cached facts are dropped after this time without activity. */
+  readonly releaseMs?: number;
+  /** Called when they were dropped. */
+  readonly onRelease?: () => void;
+  /** Receives a function for reporting changed files earlier than the operating system does; without files: check the index. */
+  readonly onWatching?: (report: (paths: readonly string[]) => void) => void;
 }
 
-/** A file that was just written to is looked at this often until it has been quiet for a while. */
+/** The threads that are shown before the rest is read. */
+export const FIRST_PAGE = { limit: 50 } as const;
+/** A growing file is polled this often, until it has not changed for `QUIET_MS`. */
 const POLL_MS = 50;
 const QUIET_MS = 2_000;
-/** Trees are worked out anew at most this often, however fast files grow. */
+/** Minimum interval between two links, however fast files grow. */
 const RELINK_MS = 100;
-/** Enough for the facts of some twenty busy threads: each is asked for ten times a second. */
+/** After each round it pauses for this many times the CPU time of the round, which bounds the share of a core that rounds take. */
+const REST_FACTOR = 3;
+const LONGEST_REST_MS = 2_000;
+/** Size of the fact cache: enough for about twenty busy threads. */
 const LIVE_BYTES = 64 << 20;
-/** The operating system keeps so many words for us at least, and drops what is more: then everything is looked at. */
+/** The operating system queues at least this many notifications and drops the rest; above it, everything is checked. */
 const CROWD = 8_192;
-/** While answers come from memory, the index is tried again after this long, then after twice as long, and so on. */
+/** While the memory store is used, the index file is tried again after this time, then after twice as long, and so on. */
 const FIRST_RETURN_MS = 1_000;
 const LONGEST_RETURN_MS = 60_000;
-/** What was written while the index was replaced may have been read already. */
+/** Records written while the index was replaced may have been read already. */
 const SLACK_MS = 60_000;
-/** A process that dies writes nothing: while something runs, it is looked after. */
+/** Memory that only busy threads need is released after this time without activity. */
+const RELEASE_MS = 150_000;
+/** While something runs, its process is checked this often, because a killed process writes nothing. */
 const PULSE_MS = 1_000;
 
 /**
- * Yields whenever something changed, once the library knows it: the threads concerned, or none when only time has passed over running ones.
- * While nothing runs and nothing is written there is no timer, only the operating system's word.
- * Never fails and never ends by itself: what cannot be done now is tried again until it can.
+ * Yields changes once the library has synced them; no threads if only time has passed for running ones.
+ * Begins when the newest threads are right. The rest is read in between (`Library.reading`), and when that is done it
+ * yields once more. While nothing runs and nothing is written there are no timers, only file system notifications,
+ * but for one after the last activity.
+ * Never fails and never ends by itself: failed work is retried.
  */
-export async function* live(library: Library, { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions): AsyncGenerator<ReadonlySet<AgentKey>> {
+export async function* live(library: Library, { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions): AsyncGenerator<Changes> {
   for (let isFirst = true; !options.signal.aborted; isFirst = false) yield* watchOn(library, { ...options, talk, troubles }, isFirst);
 }
 
 type AllOptions = LiveOptions & RetryOptions;
 
-/** Until there is somewhere else to look. */
-async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<ReadonlySet<AgentKey>> {
-  const { signal, talk, troubles, onWatching } = options;
+/** Until the list of root folders changes. */
+async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
+  const { signal, talk, troubles, onWatching, onRelease, releaseMs = RELEASE_MS } = options;
   const changed = new Set<string>();
   const growing = new Map<string, number>();
   let isElsewhere = false;
@@ -56,7 +70,7 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   const { decisions } = library;
   const note = (paths: readonly string[]) => {
     for (const path of paths) {
-      // Of what we keep ourselves, people's decisions alone may come from elsewhere; they are written at once.
+      // Of retinue's own files, only manual links and cards may be changed by other processes.
       if (dirname(path) === dirname(decisions) && path !== decisions) continue;
       isElsewhere ||= library.isListOfRoots(path);
       noted += 1;
@@ -67,15 +81,17 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   };
   let { replaced } = library.index;
   let goodAt = library.now();
-  // After the store was replaced, all of it was read anew; most of that is no news.
-  const newsIn = (found: ReadonlySet<AgentKey>): ReadonlySet<AgentKey> =>
-    library.index.replaced === replaced ? found : new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key));
-  const lookAround = () => persistently(() => library.refresh(), options);
+  // After the store was replaced, everything was read anew, and most of it has not changed.
+  const newsIn = (changes: Changes): Changes =>
+    library.index.replaced === replaced
+      ? changes
+      : { ...changes, threads: new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key)) };
+  const lookAround = () => persistently(() => library.refresh(FIRST_PAGE), options);
   library.keepAtHand(LIVE_BYTES);
   library.expectRecordings();
-  // Where to look is known only after a look around.
-  const told = await lookAround();
-  if (told === null) return;
+  // Which folders to watch is known only after discovery.
+  const before = await lookAround();
+  if (before === null) return;
   const watching = await watchLibrary(library, {
     onPaths: note,
     onError: (error) => talk(`watching: ${error.message}`),
@@ -83,42 +99,54 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
   });
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   try {
-    let last = 0;
-    // How long the last round took, with whoever was told of it: a huge tree must not keep the machine busy with itself.
-    let took = 0;
-    let rechecked = 0;
+    let nextRoundAt = 0;
+    let nextPulseAt = 0;
+    let isReleased = false;
     let runs = true;
     let [returnAt, returnPause] = [0, FIRST_RETURN_MS];
-    // What was written between the last look and the beginning of the watch.
+    // Reads what was written before the watch began.
     const more = await lookAround();
     if (more === null) return;
     onWatching?.(note);
-    const news = isFirst ? new Set<AgentKey>() : newsIn(told.union(more));
+    const news = isFirst ? NO_CHANGES : newsIn(bothChanges(before, more));
     ({ replaced } = library.index);
     goodAt = library.now();
     yield news;
     while (!signal.aborted) {
+      let isWoken = false;
       const woken = new Promise<void>((resolve) => {
-        wake = resolve;
+        wake = () => {
+          isWoken = true;
+          resolve();
+        };
       });
       const isAway = library.index.mayReturn;
+      const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
       troubles.set("index-unusable", library.index.trouble);
       if (!isAway) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
       else if (returnAt === 0) returnAt = performance.now() + returnPause;
       const idle = isAway ? Math.max(0, returnAt - performance.now()) : null;
-      const pause = changed.size > 0 ? 0 : growing.size > 0 ? POLL_MS : runs ? Math.min(PULSE_MS, idle ?? PULSE_MS) : idle;
-      const timer = pause === null ? null : after(pause);
+      const pause = changed.size > 0 || wasBehind ? 0 : growing.size > 0 ? POLL_MS : runs ? Math.min(PULSE_MS, idle ?? PULSE_MS) : idle;
+      const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
       await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
       timer?.cancel();
       if (signal.aborted || isElsewhere) return;
-      const paths = new Set([...changed, ...growing.keys()]);
-      changed.clear();
-      const rest = last + Math.max(RELINK_MS, took) - performance.now();
-      const resting = after(Math.max(0, rest));
+      if (pause === null && !isWoken) {
+        library.release();
+        onRelease?.();
+        isReleased = true;
+        continue;
+      }
+      isReleased = false;
+      const late = wasBehind ? await persistently(() => caughtUp(library), options) : NO_CHANGES;
+      if (late === null) return;
+      const resting = after(Math.max(0, nextRoundAt - performance.now()));
       await Promise.race([resting.over, aborted]);
       resting.cancel();
       if (signal.aborted) return;
-      const began = performance.now();
+      const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
+      const paths = new Set([...changed, ...growing.keys()]);
+      changed.clear();
       const isCrowd = noted > CROWD;
       noted = 0;
       if (isAway && began >= returnAt) {
@@ -126,35 +154,49 @@ async function* watchOn(library: Library, options: AllOptions, isFirst: boolean)
         returnAt = 0;
         await persistently(() => library.returnToFile(), options);
       }
-      const isPulse: boolean = runs && began - rechecked >= Math.max(PULSE_MS, 4 * took);
-      const round = await persistently(async (): Promise<{ readonly threads: ReadonlySet<AgentKey>; readonly runsNow: boolean }> => {
-        const found = isCrowd ? await library.refresh() : await library.refreshPaths([...paths]);
-        const runsNow: boolean = isPulse ? await library.recheck() : found.size > 0 ? library.mayChange() : runs;
-        return { threads: newsIn(found), runsNow };
+      const isPulse: boolean = runs && began >= nextPulseAt;
+      const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runsNow: boolean }> => {
+        const found = isCrowd ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
+        const runsNow: boolean = isPulse ? await library.recheck() : found.threads.size > 0 ? library.mayChange() : runs;
+        return { changes: newsIn({ ...found, threads: late.threads.union(found.threads) }), runsNow };
       }, options);
       if (round === null) return;
-      const { threads, runsNow } = round;
-      for (const path of library.grown.keys()) growing.set(path, performance.now());
+      const { changes, runsNow } = round;
+      for (const path of changes.files.keys()) growing.set(path, performance.now());
       for (const [path, at] of growing) if (performance.now() - at > QUIET_MS) growing.delete(path);
       const isReplaced = library.index.replaced !== replaced;
       ({ replaced } = library.index);
       goodAt = library.now();
       runs = runsNow;
-      if (threads.size === 0 && !isPulse && !isReplaced) continue;
-      last = performance.now();
-      if (isPulse) rechecked = last;
-      yield threads;
-      took = performance.now() - began;
-      if (took > RELINK_MS) last = performance.now();
+      const isDone = wasReading && library.reading === null;
+      if (changes.threads.size === 0 && !isPulse && !isReplaced && !isDone) continue;
+      const known = performance.now();
+      yield changes;
+      const rest = Math.min(REST_FACTOR * cpuMsSince(cpuBefore), LONGEST_REST_MS);
+      nextRoundAt = Math.max(known + RELINK_MS, performance.now() + rest);
+      if (isPulse) nextPulseAt = Math.max(known + PULSE_MS, nextRoundAt);
     }
   } finally {
     await watching.stop();
   }
 }
 
+/** Postponed files are old: of the threads that they changed, only those on the first page are reported. */
+async function caughtUp(library: Library): Promise<Changes> {
+  const changes = await library.catchUp();
+  if (changes.threads.size === 0) return NO_CHANGES;
+  const shown = library.store.roots({ under: library.under, ...FIRST_PAGE }).map(({ key }) => threadOf(key));
+  return { ...changes, threads: changes.threads.intersection(new Set(shown)) };
+}
+
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
 const pollingOf = (folders: number) => (folders === 0 ? null : `cannot watch ${plural(folders, "folder")}; they are polled, and changes there show later`);
 
-/** What there would be to say if the library were watched now; null where all of it can be. */
+/** The problem that watching the library would have now; null if all of it can be watched. */
 export async function pollingNow(library: Library): Promise<string | null> {
   const watching = await watchLibrary(library, { onPaths: () => {}, onError: () => {} });
   const { polled } = watching;
@@ -162,9 +204,9 @@ export async function pollingNow(library: Library): Promise<string | null> {
   return pollingOf(polled);
 }
 
-/** Where records are and will be written, watched. */
+/** Watches the folders in which records are and will be written. */
 function watchLibrary(library: Library, options: WatchOptions): Promise<Watching> {
-  // A root that stands for all folders of some name, none of which is there yet, is not waited for.
+  // A root with a wildcard that matches no folder yet is not waited for.
   const named = library.roots.filter((root) => !root.path.includes("*"));
   const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
   const shallow = library.roots
@@ -173,10 +215,12 @@ function watchLibrary(library: Library, options: WatchOptions): Promise<Watching
   return watchFolders(folders, [...shallow, dirname(library.decisions)], options);
 }
 
-function after(ms: number): { readonly over: Promise<void>; readonly cancel: () => void } {
+/** `isMinor`: it does not keep the process running. */
+function after(ms: number, isMinor = false): { readonly over: Promise<void>; readonly cancel: () => void } {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
+    if (isMinor) timer.unref();
   });
   return { over, cancel: () => clearTimeout(timer) };
 }

@@ -1,22 +1,16 @@
 import type { Provider } from "../core/provider.ts";
 import type { FileState, FolderKey, Store } from "../core/store.ts";
+import { boundReading } from "../stores/heap.ts";
 import { type Discovery, discover, type FolderSeen, type Found, type OtherRoots } from "./discover.ts";
 import type { Env } from "./home.ts";
 import { isUnchanged } from "./sync.ts";
 
-export interface FileToRead {
-  readonly path: string;
-  readonly size: number;
-}
-
-/** What lies there, against what the store knows of it. */
+/** The files on disk compared with the store. */
 export interface Outlook extends Discovery {
-  /** Files to be read, and those that are gone (null); what the store knows of them. */
+  /** Files to read, and deleted files (null). */
   readonly files: ReadonlyMap<string, Found | null>;
   readonly known: ReadonlyMap<string, FileState>;
-  /** The files to be read are so many that they were only counted. */
-  readonly toRead: readonly FileToRead[] | null;
-  /** Remembers in the store which folders have been read by now. */
+  /** Stores the seals of the folders that have been read. */
   seal(): void;
 }
 
@@ -25,35 +19,26 @@ export interface LookOptions {
   readonly store: Store;
   readonly providers?: readonly Provider[] | undefined;
   readonly roots?: OtherRoots | undefined;
-  /** From so many bytes to be read on, they are only counted: where everything is new, all of it would be a lot to remember. */
-  readonly much: number;
 }
 
-/** Looks around, folder by folder: those that were read already cost nothing but a look at their files. */
-export async function lookAround({ env, store, providers, roots, much }: LookOptions): Promise<Outlook> {
+/** Folders between two checks of the heap. */
+const FOLDERS = 32;
+
+/** Lists all folders. Folders that were read before only cost a stat of their files. */
+export async function lookAround({ env, store, providers, roots }: LookOptions): Promise<Outlook> {
   const files = new Map<string, Found | null>();
   const known = new Map<string, FileState>();
   const seals = new Map<FolderKey, number | null>();
-  const toRead: FileToRead[] = [];
-  let unsealed: FolderSeen[] = [];
-  let bytes = 0;
+  const unsealed: FolderSeen[] = [];
   const discovery = await discover(env, store.seals(), providers, roots, (folder) => {
+    // What is found stays in memory, and V8 would let the young heap grow meanwhile.
+    if (unsealed.length % FOLDERS === 0) boundReading();
     const states = statesIn(store, folder.key);
     const fresh = folder.files.filter((found) => !isUnchanged(states.get(found.path), found));
     const there = new Set(folder.files.map((found) => found.path));
     const missing = [...states.values()].filter((state) => !state.gone && !there.has(state.path));
     if (fresh.length === 0 && missing.length === 0) {
       seals.set(folder.key, folder.seal);
-      return;
-    }
-    for (const { path, stamp } of fresh) {
-      toRead.push({ path, size: stamp.size });
-      bytes += stamp.size;
-    }
-    if (bytes >= much) {
-      unsealed = [];
-      files.clear();
-      known.clear();
       return;
     }
     unsealed.push(folder);
@@ -68,7 +53,6 @@ export async function lookAround({ env, store, providers, roots, much }: LookOpt
     ...discovery,
     files,
     known,
-    toRead: bytes >= much ? toRead : null,
     seal: () => {
       for (const { key, seal, files: inside } of unsealed) {
         const states = statesIn(store, key);
@@ -83,7 +67,7 @@ function statesIn(store: Store, folder: FolderKey): ReadonlyMap<string, FileStat
   return new Map(store.filesIn(folder).map((state) => [state.path, state]));
 }
 
-/** A file that is not there any more, with all that lay in it. */
+/** Marks a deleted file and everything in it. */
 export function miss(store: Store, state: FileState, files: Map<string, Found | null>, known: Map<string, FileState>): void {
   for (const gone of [state, ...store.objectsIn(state.path)]) {
     files.set(gone.path, null);

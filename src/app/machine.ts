@@ -6,7 +6,7 @@ import type { ReadCounts } from "../transports/files.ts";
 import type { RootSeen } from "./discover.ts";
 import { Library, type LibraryOptions } from "./library.ts";
 
-/** Everything on the machine, read and linked at once, with nothing kept. For small homes: examples and tests. */
+/** Reads and links everything at once, in memory. For small homes: examples and tests. */
 export interface Machine {
   readonly forest: Forest;
   readonly roots: readonly RootSeen[];

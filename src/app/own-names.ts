@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** Where a server of ours listens. */
+/** Where our server listens. */
 export interface Listening {
   readonly host: string;
   /** Known once it listens. */
@@ -10,17 +10,17 @@ export interface Listening {
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]", "::1"]);
 export const isLoopback = (host: string) => LOOPBACK.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 
-/** Whether a `Host` header names us: a page whose name was made to point at this machine (DNS rebinding) has another one. */
+/** Whether a `Host` header names this server. Prevents DNS rebinding. */
 export function isOwnName(header: string, { host: bound, port }: Listening): boolean {
   const [, name = "", digits] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(header.toLowerCase()) ?? [];
   if (Number(digits ?? 80) !== port()) return false;
   if (isLoopback(name) || name === bound.toLowerCase()) return true;
-  // An address cannot be made to point elsewhere; only for servers that other machines are meant to reach.
+  // An IP address cannot be rebound; accepted only if the server listens on more than loopback.
   return !isLoopback(bound) && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
 }
 
-/** Whether a browser says, by `Origin`, that a page of another site sends the request. Programs say nothing. */
+/** Whether the `Origin` header names another site. Programs other than browsers send none. */
 export const isOtherOrigin = (origin: string | undefined, host: string) => origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`;
 
-/** The same by `Sec-Fetch-Site`. */
+/** The same for `Sec-Fetch-Site`. */
 export const isOtherSite = (site: string | undefined) => site !== undefined && site !== "same-origin" && site !== "none";

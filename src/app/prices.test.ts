@@ -55,7 +55,7 @@ describe("public prices", () => {
     listPrice(b, "claude");
     expect(listPrice(a, "claude")).toBe(first);
   });
-  it("are unknown for models nobody lists, every time they are asked for", () => {
+  it("are unknown for unlisted models, on every lookup", () => {
     expect([1, 2].map(() => listPrice(call("no-such-model", { inputTokens: 1 }), "claude"))).toEqual([null, null]);
   });
 });
@@ -63,7 +63,7 @@ describe("public prices", () => {
 describe("a call", () => {
   const tokens = { inputTokens: 1000, outputTokens: 100, reasoningTokens: 50 };
 
-  it("costs what its product says, where it says so, and nothing known where too little is recorded", () => {
+  it("is the product's own figure if stated, and unknown if too little is recorded", () => {
     expect(listPrice({ ...call("nobody-knows-it", tokens), costUsd: 0.25 }, "pi")).toBe(0.25);
     expect(listPrice({ ...call("claude-sonnet-4-5", tokens), costUsd: null }, "copilot")).toBeNull();
   });

@@ -7,13 +7,16 @@ import type { OwnPrice } from "./settings-table.ts";
 type PriceList = typeof import("@pydantic/genai-prices");
 let loaded: PriceList | undefined;
 
-/** Loaded by the first call that has to be priced: the lists are large, and most commands price nothing. Not with `import`, which nobody could wait for here. */
+/**
+ * Loaded by the first priced call, because the lists are large and most commands need no prices. Uses require(),
+ * because callers are synchronous.
+ */
 function priceList(): PriceList {
   loaded ??= createRequire(import.meta.url)("@pydantic/genai-prices") as PriceList;
   return loaded;
 }
 
-/** What a call cost by the user's own prices, else by the public ones, else by the product's own word. */
+/** The cost of a model call: by the user's prices, else the product's own figure, else the public price list. */
 export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   return (call, provider) => {
     const price = own.get(call.model);
@@ -21,7 +24,7 @@ export function pricesWith(own: ReadonlyMap<string, OwnPrice>): Price {
   };
 }
 
-/** US dollars for a million tokens of each kind. */
+/** US dollars per million tokens. */
 interface FlatPrice {
   readonly input: number;
   readonly output: number;
@@ -43,27 +46,27 @@ function ownPrice(price: FlatPrice, { tokens }: ModelCall): number {
 }
 
 /**
- * What a call cost by the product's own word, else by the public price lists at the time it was made; null for a model that is on none of them, and in fast
- * mode for a model whose fast price is not known. Prices that depend on the size of a request are those of each request.
+ * The cost that the product states, else by the public price lists at the time of the call. Null if the model is not
+ * listed, or if its fast price is unknown. Tiered prices depend on the size of each request.
  */
-export const listPrice: Price = (asked: ModelCall, provider: string) => {
-  if (asked.costUsd !== undefined) return asked.costUsd;
-  const standard = standardPrice(asked, provider);
-  if (!asked.fast || standard === null) return standard;
-  const factor = fastFactor(asked);
+export const listPrice: Price = (modelCall: ModelCall, provider: string) => {
+  if (modelCall.costUsd !== undefined) return modelCall.costUsd;
+  const standard = standardPrice(modelCall, provider);
+  if (!modelCall.fast || standard === null) return standard;
+  const factor = fastFactor(modelCall);
   return factor === null ? null : standard * factor;
 };
 
-const standardPrice: Price = (asked: ModelCall, provider: string) => {
-  const vendor = asked.vendor ?? productOf(provider)?.vendor ?? undefined;
-  const call = asListed(asked, provider);
+const standardPrice: Price = (modelCall: ModelCall, provider: string) => {
+  const vendor = modelCall.vendor ?? productOf(provider)?.vendor ?? undefined;
+  const call = asListed(modelCall, provider);
   const name = `${vendor} ${call.model}`;
   const day = () => (call.at === null ? name : `${name} ${new Date(call.at).toISOString().slice(0, 10)}`);
   const known = listed.get(name) ?? listed.get(day());
   if (known === "unknown") return null;
   const flat = known?.flat.get(bracketOf(known.starts, call));
   if (flat !== undefined) return ownPrice(flat, call);
-  const found = look(call, vendor) ?? look(call, undefined);
+  const found = lookUp(call, vendor) ?? lookUp(call, undefined);
   if (found === null) {
     listed.set(name, "unknown");
     return null;
@@ -74,26 +77,29 @@ const standardPrice: Price = (asked: ModelCall, provider: string) => {
   if (price === null) return found.total_price;
   listed.set(Array.isArray(found.model.prices) ? day() : name, entry);
   entry.flat.set(bracket, price);
-  // To the last digit the same, whichever call happened to be looked up.
+  // The same formula for every call, so that sums do not depend on which call was looked up.
   return ownPrice(price, call);
 };
 
-/** It belongs to the model, whichever product asked it. */
+/** A property of the model, whichever product called it. */
 const fastFactor = ({ model }: ModelCall) => PROVIDERS.map((p) => p.fastFactor?.(model) ?? null).find((factor) => factor !== null) ?? null;
 const productOf = (provider: string) => PROVIDERS.find((p) => p.name === provider);
 
-/** The call as price lists count: what a model thought is output. */
+/** The call as price lists count it: reasoning is output. */
 function asListed(call: ModelCall, provider: string): ModelCall {
   if (productOf(provider)?.thoughtsBesideOutput !== true) return call;
   const { outputTokens, reasoningTokens } = call.tokens;
   return { ...call, tokens: { ...call.tokens, outputTokens: outputTokens + reasoningTokens } };
 }
 
-/** Looking a model up takes a hundred times longer than multiplying: a price is looked up once for each of its tiers, and once a day of calls where it changed with time. */
+/**
+ * A lookup is a hundred times slower than a multiplication: each price is looked up once per tier, and once per day if
+ * it changed over time.
+ */
 const listed = new Map<string, Listed | "unknown">();
 
 interface Listed {
-  /** Numbers of input tokens from which other prices hold. */
+  /** Input token counts at which another tier begins. */
   readonly starts: readonly number[];
   readonly flat: Map<number, FlatPrice>;
 }
@@ -109,16 +115,16 @@ function tierStarts({ model_price }: Found): number[] {
   return [...new Set(starts)].sort((a, b) => a - b);
 }
 
-/** The library wants all input together, caches included; so do its tiers. */
+/** All input tokens including caches, as the library and its tiers expect. */
 const inputOf = ({ tokens }: ModelCall) => tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
 
-/** Calls in the same bracket have the same prices. One that stands right on a step is in none (NaN): the list knows what holds there. */
+/** Calls in the same bracket have the same price. A call exactly on a boundary is in none (NaN) and is looked up. */
 function bracketOf(starts: readonly number[], call: ModelCall): number {
   const input = inputOf(call);
   return starts.includes(input) ? Number.NaN : starts.filter((start) => input > start).length;
 }
 
-/** Null unless every kind of token has a price, and the price list agrees with what follows from that. */
+/** Null unless every kind of token has a price and the sum matches the library's total. */
 function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): FlatPrice | null {
   const input = inputOf(call);
   const of = (kind: string) => {
@@ -131,7 +137,7 @@ function flatPriceIn({ model_price, total_price }: Found, call: ModelCall): Flat
   return Math.abs(ownPrice(price, call) - total_price) <= 1e-9 * Math.max(1, total_price) ? price : null;
 }
 
-function look(call: ModelCall, vendor: string | undefined): Found | null {
+function lookUp(call: ModelCall, vendor: string | undefined): Found | null {
   const { model, tokens, at } = call;
   const usage = {
     input_tokens: inputOf(call),
@@ -144,7 +150,7 @@ function look(call: ModelCall, vendor: string | undefined): Found | null {
   try {
     return priceList().calcPrice(usage, model, when) ?? null;
   } catch {
-    // It throws for numbers that do not add up; an unknown cost is said as unknown.
+    // The library throws for inconsistent numbers; the cost is then unknown.
     return null;
   }
 }

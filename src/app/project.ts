@@ -49,7 +49,7 @@ export function linkThreads(store: Store, threads: readonly AgentKey[], context:
   return { forest, facts };
 }
 
-/** Works out anew whatever was told something since it was last worked out; `later` names what is better left for now. */
+/** Projects all threads that changed since their last projection, except those that `later` postpones. */
 export function projectStale(store: Store, context: LinkContext, price: Price, later: (thread: AgentKey) => boolean = () => false): ReadonlySet<AgentKey> {
   const done = new Set<AgentKey>();
   // Another process may be at the same work and get ahead; then what is left is looked at again.

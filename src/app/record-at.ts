@@ -8,7 +8,7 @@ import { jsonLines } from "./json-lines.ts";
 import type { Library } from "./library.ts";
 import { objectRecord } from "./sync-database.ts";
 
-/** What one record says, read again from where it stands; nothing if it is gone by now. */
+/** Reads the events of one record again from its place; empty if it no longer exists. */
 export async function draftsAt(library: Library, { path, place }: { readonly path: string; readonly place: RecordPlace }): Promise<readonly EventDraft[]> {
   const source = library.source(path);
   if (source === undefined) return [];
@@ -26,7 +26,7 @@ export async function draftsAt(library: Library, { path, place }: { readonly pat
 
 const BLOCK = 64 * 1024;
 
-/** One line, from where it begins to its end. Null if the file is gone by now. */
+/** Reads one line. Null if the file no longer exists. */
 async function readLineAt(path: string, offset: number): Promise<Uint8Array | null> {
   const file = await open(path, WITHOUT_WAITING).catch(() => null);
   if (file === null) return null;
@@ -43,7 +43,7 @@ async function readLineAt(path: string, offset: number): Promise<Uint8Array | nu
   }
 }
 
-/** Nothing in a packed file can be found but by unpacking what is before it. */
+/** A packed file must be unpacked from the start to find a line. */
 async function unpackLine(
   path: string,
   { line: number, offset }: { readonly line: number; readonly offset: number },
@@ -54,13 +54,13 @@ async function unpackLine(
   return null;
 }
 
-/** Others may stand behind it in the same line. */
+/** Other records may follow in the same line. */
 function firstRecord(line: Buffer): Buffer {
   const [first] = recordsIn(line) ?? [];
   return first === undefined ? line : line.subarray(first.start, first.end);
 }
 
-/** A crash may have left some behind the record. */
+/** A crash may leave zero bytes after the record. */
 function withoutZeroes(line: Buffer): Buffer {
   let end = line.length;
   while (end > 0 && line[end - 1] === 0) end -= 1;

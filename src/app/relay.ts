@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { parseJson } from "../core/json.ts";
 import type { Credentials, Follower, Provider, RelayStream, Step } from "../core/provider.ts";
-import { ask, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
+import { fetchJson, Refused, readEventStream, type Server } from "../transports/event-stream.ts";
 import { Recorder } from "../transports/recorder.ts";
 import { Failure } from "./failure.ts";
 import { type Env, recordingsRoot } from "./home.ts";
@@ -9,17 +9,17 @@ import { RELAYED_NAMES, relayId, slugOf } from "./relayed.ts";
 
 export type RelayState = "connecting" | "following" | "waiting" | "refused" | "stopped";
 
-/** How a relay stands, for people. */
+/** The public state of a relay. */
 export interface RelayView {
   readonly id: string;
   readonly provider: string;
   readonly url: string;
   readonly state: RelayState;
-  /** Since it stands so. */
+  /** Since when it is in this state. */
   readonly since: string;
-  /** What went wrong last; null where nothing did. */
+  /** The last error; null if there is none. */
   readonly error: string | null;
-  /** What cannot be known of this server, and why; one sentence each. */
+  /** What this server does not report, and why; one sentence each. */
   readonly limits: readonly string[];
   readonly frames: number;
   readonly sessions: number;
@@ -31,21 +31,23 @@ export interface RelayOptions {
   readonly provider: Provider;
   readonly url: URL;
   readonly credentials: Credentials | null;
-  /** Told whenever it stands otherwise than before. */
+  /** Called on every change of the state. */
   readonly onChange?: (view: RelayView) => void;
-  /** How long to wait between attempts, where it is not the usual time. */
+  /** Replaces the default delays. */
   readonly pace?: Partial<typeof PACE> & { readonly silenceMs?: number };
 }
 
-/** A connection that lasted for `stableMs` was a good one: the next attempt is made at once. */
+/** A connection that lasted `stableMs` counts as successful: the next attempt is immediate. */
 const PACE = { firstMs: 250, longestMs: 30_000, catchUpMs: 30_000, stableMs: 5_000 };
-/** A stream begins with one frame that says nothing but that it is there. */
+/** Every stream begins with one empty frame. */
 const GREETING = 1;
-/** The pause after short connections stops growing: at a second where they told something, at four where they only greeted. */
+/**
+ * Limits the backoff after short connections: one second if they delivered data, four seconds if only the first frame.
+ */
 const [FEW, SOME] = [2, 4];
 const OPEN_FILES = 64;
 
-/** Follows one server for as long as it is not stopped: keeps what it says, raw, and asks for what was missed. */
+/** Follows one server until stopped: records its stream unparsed, and requests what was missed. */
 export class ServerRelay {
   readonly #options: RelayOptions;
   readonly #pace: typeof PACE;
@@ -58,12 +60,12 @@ export class ServerRelay {
   #since = Date.now();
   #error: string | null = null;
   #limits: readonly string[] = [];
-  /** Of the stream that is followed. */
+  /** Limit of the current stream. */
   #streamLimit: string | null = null;
   #frames = 0;
   #lastFrameAt: number | null = null;
-  /** Has what is missing asked for at once. */
-  #wonder = () => {};
+  /** Triggers a catch-up at once. */
+  #wakeCatchUp = () => {};
 
   constructor(options: RelayOptions) {
     const { env, provider, url, credentials } = options;
@@ -75,7 +77,7 @@ export class ServerRelay {
     this.#follower = relay.follow();
     const run = `${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}`;
     this.#recorders = new Recorders(join(recordingsRoot(env, provider.name), "sse", slugOf(url), run), (error) =>
-      this.#turn(this.#state, `cannot keep what it says: ${error.message}`),
+      this.#turn(this.#state, `cannot write the recording: ${error.message}`),
     );
     this.#done = this.#run(relay.streams);
   }
@@ -122,32 +124,32 @@ export class ServerRelay {
     for (let failures = 0; !signal.aborted; failures += 1) {
       const [began, before] = [Date.now(), this.#frames];
       const error = await this.#connection(streams);
-      // A server that ends every stream at once must not be asked again and again at full speed.
+      // Backs off even if the server closes every stream immediately.
       if (Date.now() - began >= this.#pace.stableMs) failures = 0;
       else if (this.#frames > before) failures = Math.min(failures, this.#frames > before + GREETING ? FEW : SOME);
       if (signal.aborted) break;
-      this.#turn(error instanceof Refused && isPasswordWanted(error) ? "refused" : "waiting", error === null ? "it ended the stream" : wordsOf(error));
+      this.#turn(error instanceof Refused && needsPassword(error) ? "refused" : "waiting", error === null ? "the server closed the stream" : reasonOf(error));
       await this.#rest(this.#backOff(failures), signal);
     }
     this.#recorders.close();
     this.#turn("stopped", null);
   }
 
-  /** Twice as long each time, and never quite: many who wait for one server must not come all at once. */
+  /** Exponential backoff with jitter, so that many clients do not reconnect at the same time. */
   #backOff(failures: number): number {
     return Math.min(this.#pace.longestMs, this.#pace.firstMs * 2 ** Math.min(failures, 20)) * (0.5 + Math.random() / 2);
   }
 
-  /** One connection to the first stream that the server has; what broke it, if anything did. */
+  /** Connects to the first stream that the server offers; returns the error that ended it, if any. */
   async #connection(streams: readonly RelayStream[]): Promise<Error | null> {
     const refusals: Refused[] = [];
     for (const stream of streams) {
       const error = await this.#stream(stream);
-      if (!(error instanceof Refused) || isPasswordWanted(error)) return error;
+      if (!(error instanceof Refused) || needsPassword(error)) return error;
       refusals.push(error);
     }
     const tried = streams.map(({ path }, i) => `GET ${path}: ${refusals[i]?.message}`).join("; ");
-    return new Error(`there is no event stream of ${this.#options.provider.product} at this address (${tried})`);
+    return new Error(`no event stream of ${this.#options.provider.product} at this address (${tried})`);
   }
 
   async #stream({ path, silenceMs, limit }: RelayStream): Promise<Error | null> {
@@ -175,18 +177,21 @@ export class ServerRelay {
     }
   }
 
-  /** First it is kept, then anything else. */
+  /** Records the frame before anything else. */
   #take(frame: string) {
     const at = Date.now();
     const json = parseJson(frame);
-    const name = this.#follower.heard(json?.value ?? null);
+    const name = this.#follower.received(json?.value ?? null);
     this.#frames += 1;
     this.#lastFrameAt = at;
     if (name !== null) this.#recorders.of(name).line(frame, at);
-    if (this.#follower.wonders) this.#wonder();
+    if (this.#follower.needsCatchUp) this.#wakeCatchUp();
   }
 
-  /** After every connect what was missed is asked for, until it is answered; then now and then, since some streams go on and tell nothing. */
+  /**
+   * After every connect, requests missed data until it succeeds; then periodically, because some streams stop reporting
+   * without closing.
+   */
   async #keepUp(signal: AbortSignal): Promise<void> {
     let gap = true;
     for (let failures = 0; !signal.aborted; ) {
@@ -195,9 +200,9 @@ export class ServerRelay {
       if (complete) gap = false;
       failures = complete ? 0 : failures + 1;
       if (!complete) await this.#rest(this.#backOff(failures), signal);
-      else await this.#rest(this.#pace.catchUpMs, signal, (wake) => (this.#wonder = wake));
-      this.#wonder = () => {};
-      // What comes in one go is asked for in one go.
+      else await this.#rest(this.#pace.catchUpMs, signal, (wake) => (this.#wakeCatchUp = wake));
+      this.#wakeCatchUp = () => {};
+      // Combines bursts into one request.
       if (complete) await this.#rest(this.#pace.firstMs, signal);
     }
   }
@@ -215,8 +220,8 @@ export class ServerRelay {
   async #follow(step: Step, signal: AbortSignal) {
     if ("ask" in step) {
       const asked = Date.now();
-      const answer = await ask(this.#server, step.ask, signal);
-      return answer === null ? null : { ...answer, asked };
+      const response = await fetchJson(this.#server, step.ask, signal);
+      return response === null ? null : { ...response, asked };
     }
     this.#recorders.of(step.in).line(JSON.stringify(step.keep));
     return null;
@@ -237,12 +242,12 @@ export class ServerRelay {
   }
 }
 
-/** A recording a name; only so many are open at once. */
+/** One recording per name, with a limit on open files. */
 class Recorders {
   readonly #folder: string;
   readonly #onFailure: (error: Error) => void;
   readonly #open = new Map<string, Recorder>();
-  readonly #seen = new Set<string>();
+  readonly #names = new Set<string>();
 
   constructor(folder: string, onFailure: (error: Error) => void) {
     this.#folder = folder;
@@ -250,15 +255,15 @@ class Recorders {
   }
 
   get names(): number {
-    return this.#seen.size;
+    return this.#names.size;
   }
 
   of(name: string): Recorder {
     const recorder = this.#open.get(name) ?? new Recorder(join(this.#folder, `${name}.jsonl`), this.#onFailure);
-    // The last one used stands last.
+    // Most recently used last.
     this.#open.delete(name);
     this.#open.set(name, recorder);
-    this.#seen.add(name);
+    this.#names.add(name);
     for (const [oldest, { close }] of this.#open) {
       if (this.#open.size <= OPEN_FILES) break;
       close.call(this.#open.get(oldest));
@@ -273,10 +278,10 @@ class Recorders {
   }
 }
 
-const isPasswordWanted = ({ status }: Refused) => status === 401 || status === 403;
+const needsPassword = ({ status }: Refused) => status === 401 || status === 403;
 
-/** Without the words "fetch failed", which say nothing. */
-function wordsOf(error: Error): string {
+/** Uses the cause of "fetch failed", which has the actual message. */
+function reasonOf(error: Error): string {
   const cause = error.cause instanceof Error ? error.cause : error;
-  return cause.message || (cause as NodeJS.ErrnoException).code || "the connection broke";
+  return cause.message || (cause as NodeJS.ErrnoException).code || "the connection failed";
 }

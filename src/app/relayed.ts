@@ -12,19 +12,19 @@ export function relayedProvider(name: string): Provider {
   return provider;
 }
 
-/** An address as the name of a folder. */
+/** The URL as a folder name. */
 export const slugOf = (url: URL) =>
   `${url.hostname}_${url.port || (url.protocol === "https:" ? "443" : "80")}${url.pathname}`.replace(/[^\w.-]+/g, "_").replace(/_$/, "");
 
-/** The same for the same server, whoever asks. */
+/** The same for the same server. */
 export const relayId = (provider: string, url: URL) => `${provider}-${slugOf(url)}`;
 
-/** An address as people write it. A password in it is taken out, so that nobody shows or keeps it. */
+/** Parses the server URL and removes the password from it, so that it is never shown or stored. */
 export function serverAddress(words: string): { readonly url: URL; readonly credentials: Credentials | null } {
   const text = words.trim();
   const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
   if (url === null || text === "" || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
-    throw new Failure("usage", "that is not the address of a server", ["write it as http://127.0.0.1:4096"]);
+    throw new Failure("usage", "not a server URL", ["write it as http://127.0.0.1:4096"]);
   const credentials = url.password === "" ? null : { user: decoded(url.username) || null, password: decoded(url.password) };
   url.username = "";
   url.password = "";
@@ -37,7 +37,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign stands for itself.
+    // Not percent-encoded.
     return text;
   }
 }

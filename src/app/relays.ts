@@ -6,22 +6,23 @@ import { isLoopback } from "./own-names.ts";
 import { type RelayView, ServerRelay } from "./relay.ts";
 import { relayedProvider, relayId, serverAddress } from "./relayed.ts";
 
-export interface RelayWish {
+export interface RelayRequest {
   readonly provider: string;
   readonly url: string;
   readonly password?: string | undefined;
 }
 
 /**
- * The servers that are being followed; which ones is kept, so that it goes on after a restart. Passwords are held in memory and nowhere else.
- * Beyond this machine only those that the settings name, and only these get a password from the environment: whoever may ask us must not learn it.
+ * The followed servers. The list is stored and resumed after a restart; passwords are kept in memory only. Servers on
+ * other machines must be listed in the settings, and only those get the password of the environment, because API
+ * clients must not learn it.
  */
 export class Relays {
   readonly #env: Env;
   readonly #named: ReadonlySet<string>;
   readonly #running = new Map<string, ServerRelay>();
 
-  /** `named`: addresses in the settings. */
+  /** `named`: URLs in the settings. */
   constructor(env: Env, named: readonly string[]) {
     this.#env = env;
     this.#named = new Set(named.map((address) => serverAddress(address).url.href));
@@ -31,7 +32,7 @@ export class Relays {
     return [...this.#running.values()].map(({ view }) => view);
   }
 
-  /** Goes on with those that were followed before. */
+  /** Resumes the stored relays. */
   async resume(): Promise<void> {
     if (!existsSync(keptPath(this.#env))) return;
     const kept = await keep(this.#env);
@@ -50,9 +51,9 @@ export class Relays {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** One server is followed once; asked for again, it begins anew with the password given now. */
-  async add(wish: RelayWish): Promise<RelayView> {
-    const { provider, url, id } = this.#checked(wish);
+  /** A server is followed once; adding it again restarts it with the new password. */
+  async add(request: RelayRequest): Promise<RelayView> {
+    const { provider, url, id } = this.#checked(request);
     const kept = await keep(this.#env);
     try {
       kept.saveRelay({ id, provider: provider.name, url: url.href }, Date.now());
@@ -60,12 +61,12 @@ export class Relays {
       kept.close();
     }
     await this.#running.get(id)?.stop();
-    return this.#start(wish);
+    return this.#start(request);
   }
 
   async remove(id: string): Promise<void> {
     const running = this.#running.get(id);
-    if (running === undefined) throw new Failure("not_found", `no server ${id} is followed`, ["next: GET /api/relays"]);
+    if (running === undefined) throw new Failure("not_found", `no relay ${id}`, ["next: GET /api/relays"]);
     this.#running.delete(id);
     const kept = await keep(this.#env);
     try {
@@ -80,26 +81,26 @@ export class Relays {
     await Promise.all([...this.#running.values()].map((relay) => relay.stop()));
   }
 
-  #start(wish: RelayWish): RelayView {
-    const { provider, url, credentials, id } = this.#checked(wish);
+  #start(request: RelayRequest): RelayView {
+    const { provider, url, credentials, id } = this.#checked(request);
     const env = this.#named.has(url.href) ? this.#env : { ...this.#env, [provider.relay?.secret ?? ""]: undefined };
     const relay = new ServerRelay({ env, provider, url, credentials });
     this.#running.set(id, relay);
     return relay.view;
   }
 
-  #checked(wish: RelayWish) {
-    const server = parsed(wish);
+  #checked(request: RelayRequest) {
+    const server = parsed(request);
     const { href, hostname } = server.url;
     if (!isLoopback(hostname) && !this.#named.has(href))
-      throw new Failure("usage", `${href} is beyond this machine, and the settings do not name it`, [
-        `add it to relay.servers in the settings file and start retinue again, or run: retinue relay ${server.provider.name} --url ${href}`,
+      throw new Failure("usage", `${href} is not on this machine and not listed in the settings`, [
+        `add it to relay.servers in the settings file and restart retinue, or run: retinue relay ${server.provider.name} --url ${href}`,
       ]);
     return server;
   }
 }
 
-function parsed({ provider: name, url: words, password }: RelayWish) {
+function parsed({ provider: name, url: words, password }: RelayRequest) {
   const provider = relayedProvider(name);
   const { url, credentials } = serverAddress(words);
   const given = password === undefined || password === "" ? credentials : { user: credentials?.user ?? null, password };

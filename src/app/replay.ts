@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { hash } from "../core/hash.ts";
 
-/** Something that was written into a file of a recording, at one moment: a line at its end, or all of a small document. */
+/** One write of a recording: a line appended to a file, or a whole small document. */
 interface Step {
   readonly path: string;
   readonly at: number;
@@ -19,22 +19,22 @@ export interface Recording {
 
 export interface ReplayOptions {
   readonly to: string;
-  /** When it begins this time, in epoch milliseconds; what would be past by then is written at once. */
+  /** Start of the replay in epoch milliseconds; earlier steps are written at once. */
   readonly begins: number;
-  /** How long it lasts this time. */
+  /** Duration of the replay. */
   readonly lasts: number;
-  /** Each take has ids of its own, so that none is taken for a copy of another. */
+  /** Each replay has its own ids, so that it is not taken for a copy of another. */
   readonly take: number;
   readonly signal: AbortSignal;
 }
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
-/** Milliseconds since 1970; only those around the time of the recording are taken for one. */
+/** Milliseconds since 1970; only values near the time of the recording are times. */
 const EPOCH = /\b1\d{12}\b/g;
 const AROUND_MS = 60_000;
 
-/** What a product left in a folder, in the order in which it was written, as far as the records tell times. */
+/** The files of a folder as steps, ordered by the times of their records. */
 export function recordingIn(folder: string): Recording {
   const paths = readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
@@ -49,7 +49,7 @@ export function recordingIn(folder: string): Recording {
   return { steps, began, lasted: Math.max(1, (steps.at(-1)?.at ?? 0) - began) };
 }
 
-/** A record without a time was written together with the one before it. */
+/** A record without a time was written with the one before it. */
 function linesOf(path: string, text: string): Step[] {
   const lines = text.split("\n").filter((line) => line !== "");
   let at = timeIn(text) ?? 0;
@@ -64,7 +64,7 @@ function timeIn(text: string): number | null {
   return found === undefined ? null : Date.parse(found);
 }
 
-/** A document without a time belongs to the log that is named most alike, ids above all, and is written as that one begins. */
+/** A document without a time is written when the log with the most similar name begins. */
 function besideOf(path: string, begins: ReadonlyMap<string, number>): number {
   const ids = path.match(ID) ?? [];
   const alike = (other: string) => {
@@ -76,7 +76,7 @@ function besideOf(path: string, begins: ReadonlyMap<string, number>): number {
   return nearest?.[1] ?? 0;
 }
 
-/** Writes it again, as if it happened now. */
+/** Writes the recording again in real time. */
 export async function replay({ steps, began, lasted }: Recording, { to, begins, lasts, take, signal }: ReplayOptions): Promise<void> {
   const now = (at: number) => begins + ((at - began) / lasted) * lasts;
   const renamed = (text: string) => text.replace(ID, (id) => anotherId(id, take));
@@ -95,10 +95,10 @@ export async function replay({ steps, began, lasted }: Recording, { to, begins, 
   }
 }
 
-/** What products call sessions, agents, calls and records: UUIDs, long hexadecimal numbers, and random words behind a prefix. */
+/** Ids of sessions, agents, calls and records: UUIDs, long hexadecimal numbers, and random words after a prefix. */
 const ID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b|\b[a-z]+_[0-9A-Za-z]{16,}\b/g;
 
-/** Another id of the same form; the same one for the same id and take. */
+/** Another id of the same form; deterministic for an id and a replay. */
 function anotherId(id: string, take: number): string {
   let at = 0;
   const digit = (of: number) => {

@@ -2,7 +2,7 @@ import type { RecordedExchange } from "../core/exchange.ts";
 import { asObject, asText, type JsonObject, jsonText } from "../core/json.ts";
 import { readRecorded } from "../core/recording.ts";
 import type { ConversationMessage, Piece, RequestContent } from "../core/request.ts";
-import type { AskedRow, TrafficRow } from "../core/traffic.ts";
+import type { RequestRow, TrafficRow } from "../core/traffic.ts";
 import { partOf } from "../providers/proxy/blocks.ts";
 import { readRow } from "../providers/proxy/rows.ts";
 import { noReads } from "../transports/files.ts";
@@ -11,30 +11,33 @@ import { jsonLines } from "./json-lines.ts";
 
 const PREVIEW = 600;
 
-/** What was sent and answered, read from the recording: texts by their beginnings, because every request repeats all that was said. */
+/**
+ * The content of a request and its response, read from the recording. Texts are abbreviated, because every request
+ * repeats the conversation.
+ */
 export async function contentOf({ id, file, before }: RecordedExchange): Promise<RequestContent> {
-  const asked = new Map<string, AskedRow>();
+  const asked = new Map<string, RequestRow>();
   const pieces = new Map<string, unknown>();
   const answer: JsonObject[] = [];
-  let answered: Readonly<Record<string, string>> = {};
+  let responseHeaders: Readonly<Record<string, string>> = {};
   for await (const row of rowsIn(file)) {
     if (row.is === "piece") pieces.set(row.piece, row.json);
     else if (row.is === "asked" && (row.request === id || row.request === before)) asked.set(row.request, row);
     else if (row.request === id && row.is === "block") answer.push(row.block);
-    else if (row.request === id && row.is === "answered") answered = row.headers;
+    else if (row.request === id && row.is === "answered") responseHeaders = row.headers;
   }
   const now = asked.get(id);
-  if (now === undefined) throw new Failure("not_found", `the recording of ${id} is gone`, []);
+  if (now === undefined) throw new Failure("not_found", `the recording of ${id} no longer exists`, []);
   const then = asked.get(before ?? "");
   const known = new Set(then === undefined ? [] : [...then.messages, then.system, then.tools]);
   const piece = (name: string, role: string): Piece => {
     const json = pieces.get(name);
-    const text = wordsIn(json);
+    const text = textIn(json);
     return { piece: name, role, preview: text.slice(0, PREVIEW), chars: text.length, is_new: !known.has(name) };
   };
   return {
     headers: now.headers,
-    response_headers: answered,
+    response_headers: responseHeaders,
     system: now.system === null ? null : piece(now.system, "system"),
     tools: now.tools === null ? null : piece(now.tools, "tools"),
     messages: now.messages.map((name) => piece(name, roleOf(pieces.get(name)))),
@@ -44,13 +47,16 @@ export async function contentOf({ id, file, before }: RecordedExchange): Promise
   };
 }
 
-/** The messages of a conversation, oldest first: those of its newest request, with the answer. Given are all its requests, oldest first. */
+/**
+ * The messages of a conversation, oldest first: those of its newest request, and the response. `requests` is sorted
+ * oldest first.
+ */
 export async function messagesOf(requests: readonly RecordedExchange[]): Promise<readonly ConversationMessage[]> {
   const newest = requests.at(-1);
   if (newest === undefined) return [];
   const ids = new Set(requests.map(({ id }) => id));
   const pieces = new Map<string, unknown>();
-  const asked = new Map<string, AskedRow>();
+  const asked = new Map<string, RequestRow>();
   const blocks: JsonObject[] = [];
   for (const file of new Set(requests.map((request) => request.file)))
     for await (const row of rowsIn(file)) {
@@ -62,16 +68,16 @@ export async function messagesOf(requests: readonly RecordedExchange[]): Promise
   for (const { id } of requests) for (const name of asked.get(id)?.messages ?? []) if (!first.has(name)) first.set(name, id);
   const sent = (asked.get(newest.id)?.messages ?? []).map((name) => {
     const json = pieces.get(name);
-    return { role: roleOf(json), text: wordsIn(json), content: json ?? null, request_id: first.get(name) ?? newest.id };
+    return { role: roleOf(json), text: textIn(json), content: json ?? null, request_id: first.get(name) ?? newest.id };
   });
-  const answer = blocks.length === 0 ? [] : [{ role: "assistant", text: wordsIn(blocks), content: blocks, request_id: newest.id }];
+  const answer = blocks.length === 0 ? [] : [{ role: "assistant", text: textIn(blocks), content: blocks, request_id: newest.id }];
   return [...sent, ...answer].map((message, i) => ({ number: i + 1, ...message }));
 }
 
-/** All of one text. */
+/** One text in full. */
 export async function pieceOf({ file }: RecordedExchange, name: string): Promise<unknown> {
   for await (const row of rowsIn(file)) if (row.is === "piece" && row.piece === name) return row.json;
-  throw new Failure("not_found", `no such text in this recording`, []);
+  throw new Failure("not_found", `no such text in the recording`, []);
 }
 
 async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
@@ -85,15 +91,15 @@ async function* rowsIn(file: string): AsyncGenerator<TrafficRow> {
 
 const roleOf = (json: unknown) => asText(asObject(json)?.role) ?? asText(asObject(json)?.type) ?? "";
 
-/** What people read in it; else all of it. */
-function wordsIn(json: unknown): string {
+/** The readable text; else the JSON. */
+function textIn(json: unknown): string {
   if (typeof json === "string") return json;
-  if (Array.isArray(json)) return json.map(wordsIn).join("\n");
+  if (Array.isArray(json)) return json.map(textIn).join("\n");
   const block = asObject(json);
   if (block === null) return "";
   const part = partOf(block);
   if (part.is === "text" || part.is === "reasoning") return part.text;
   if (part.is === "call") return `${part.call.name} ${jsonText(part.call.input) ?? ""}`;
   const inside = block.content ?? block.output;
-  return typeof inside === "string" || Array.isArray(inside) ? wordsIn(inside) : (asText(block.text) ?? jsonText(block) ?? "");
+  return typeof inside === "string" || Array.isArray(inside) ? textIn(inside) : (asText(block.text) ?? jsonText(block) ?? "");
 }

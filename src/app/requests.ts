@@ -9,10 +9,10 @@ import { Failure } from "./failure.ts";
 import type { Library } from "./library.ts";
 import { resolve } from "./resolve.ts";
 
-export interface RequestsAsked {
-  /** Of this agent alone. */
+export interface RequestsQuery {
+  /** Only of this agent. */
   readonly agent?: AgentKey;
-  /** What the product asked for on its own behalf is left out. */
+  /** Omits internal model calls. */
   readonly isWork?: boolean;
   readonly limit: number;
   readonly after?: NonNullable<ExchangeFilter["after"]>;
@@ -20,7 +20,7 @@ export interface RequestsAsked {
 
 const PAGE = 200;
 
-/** The tree knows best whose a request is: by the answer, which the product's own records may know too, else by what the request itself says. */
+/** Assigns requests to agents: by the response, which transcripts may name too, else by the request's own ids. */
 export class Requests {
   readonly #library: Library;
   readonly #forests = new Map<AgentKey, Forest>();
@@ -35,7 +35,7 @@ export class Requests {
   }
 
   /** Newest first. */
-  list({ agent, isWork = false, limit, after }: RequestsAsked): {
+  list({ agent, isWork = false, limit, after }: RequestsQuery): {
     readonly items: readonly RequestRecord[];
     readonly last: RecordedExchange | null;
     readonly isMore: boolean;
@@ -65,12 +65,12 @@ export class Requests {
 
   record(exchange: RecordedExchange): RequestRecord {
     const agent = this.agentOf(exchange);
-    const { status, reason } = standing(exchange);
+    const { status, reason } = statusOf(exchange);
     return {
       request_id: exchange.id,
       uri: agent?.uri ?? null,
       is_subtask: agent !== null && agent.parent !== null,
-      parent_task_request_id: agent === null ? null : this.#askedIn(agent),
+      parent_task_request_id: agent === null ? null : this.#spawnRequest(agent),
       task_tool_invocation: this.#tasks(exchange).map(({ toolUseId, name, prompt, description }) => ({ tool_use_id: toolUseId, name, prompt, description })),
       conversation_id: agent?.sessionId ?? partsOf(exchange.thread).thread,
       branch: exchange.branch,
@@ -95,21 +95,21 @@ export class Requests {
     };
   }
 
-  /** Calls that make agents. Of tools that may do something else as well, only those that an agent answers. */
+  /** Spawn calls. For tools that can do other things too, only calls that spawned an agent. */
   #tasks({ thread, invocations }: RecordedExchange): readonly Invocation[] {
     if (invocations.every(({ makes }) => makes === "one")) return invocations;
-    const answered = new Set(this.forestOf(thread).agents.values().map(callOf));
-    return invocations.filter(({ makes, call }) => makes === "one" || answered.has(call));
+    const spawning = new Set(this.forestOf(thread).agents.values().map(callOf));
+    return invocations.filter(({ makes, call }) => makes === "one" || spawning.has(call));
   }
 
-  /** The request whose answer called for the agent. */
-  #askedIn(agent: LinkedAgent): string | null {
+  /** The request whose response contains the spawn call of the agent. */
+  #spawnRequest(agent: LinkedAgent): string | null {
     const call = callOf(agent);
-    const asked = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
-    return asked?.id ?? agent.evidence[0]?.request ?? null;
+    const exchange = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
+    return exchange?.id ?? agent.evidence[0]?.request ?? null;
   }
 
-  /** The agents that calls in this answer made, in the order of the calls; then those that were linked to it by hand and answer none of its calls. */
+  /** The agents spawned by calls in this response, in call order; then those linked to it manually without a call. */
   subtasks({ id, thread, invocations }: RecordedExchange): readonly Subtask[] {
     const forest = this.forestOf(thread);
     const made = Map.groupBy(forest.agents.values(), callOf);
@@ -118,15 +118,15 @@ export class Requests {
     return [...called, ...linked].map(({ invocation, agent }, i) => this.#subtask(invocation, agent, forest, i + 1));
   }
 
-  /** Everybody below an agent, parents first, as sub-tasks of it. */
+  /** All agents below an agent as its sub-tasks, parents first. */
   subtasksBelow(root: AgentKey): readonly Subtask[] {
     const forest = this.forestOf(root);
     const below = subtreeOf(forest, root).slice(1);
     return below.map((key, i) => {
       const agent = agentOf(forest, key);
       const call = callOf(agent);
-      const asked = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
-      return this.#subtask(asked?.invocations.find((invocation) => invocation.call === call) ?? null, agent, forest, i + 1);
+      const exchange = call === null ? null : this.#library.store.exchangeOfCall(call, this.#under);
+      return this.#subtask(exchange?.invocations.find((invocation) => invocation.call === call) ?? null, agent, forest, i + 1);
     });
   }
 
@@ -136,12 +136,12 @@ export class Requests {
     const requests = this.ofThread(threadOf(agent.key)).filter((exchange) => this.agentOf(exchange)?.key === agent.key);
     return {
       request_id: requests[0]?.id ?? null,
-      parent_task_request_id: this.#askedIn(agent),
+      parent_task_request_id: this.#spawnRequest(agent),
       task_number: number,
       tool_use_id: invocation?.toolUseId ?? null,
       description: agent.description ?? invocation?.description ?? null,
       prompt: agent.prompt ?? invocation?.prompt ?? null,
-      // Of one whose requests did not pass by, its own records tell.
+      // If its requests were not recorded, use its own records.
       message_count: requests.length > 0 ? longest(requests.filter(({ tag }) => tag === null)) : counts.messages,
       status,
       uri: agent.uri,
@@ -150,7 +150,7 @@ export class Requests {
     };
   }
 
-  /** All of a thread's, oldest first. */
+  /** All requests of a thread, oldest first. */
   ofThread(thread: AgentKey): readonly RecordedExchange[] {
     const known = this.#ofThread.get(thread) ?? this.#library.store.exchanges({ under: this.#under, thread, limit: Number.MAX_SAFE_INTEGER }).toReversed();
     this.#ofThread.set(thread, known);
@@ -171,29 +171,29 @@ export class Requests {
   }
 }
 
-/** How many messages the longest of these conversations has, with the answer. */
+/** Number of messages of the longest of these conversations, including the response. */
 export const longest = (list: readonly RecordedExchange[]): number =>
   list.reduce((most, { messages, stop }) => Math.max(most, messages + (stop === null ? 0 : 1)), 0);
 
-/** The call of its parent that the agent answers. An agent that was moved by hand no longer answers the call of another. */
+/** The spawn call of the agent in its current parent. An agent moved manually no longer belongs to its former call. */
 function callOf({ evidence }: LinkedAgent): CallKey | null {
   return evidence.find(({ call, parent }) => call !== null && parent === evidence[0]?.parent)?.call ?? null;
 }
 
-/** In the words that agents stand in. One whose proxy died with it is lost. */
-function standing({ how, error, httpStatus, process, stop }: RecordedExchange): { readonly status: Status; readonly reason: string } {
+/** The status of a request in the terms of agent statuses. If the proxy was killed, the response is lost. */
+function statusOf({ how, error, httpStatus, process, stop }: RecordedExchange): { readonly status: Status; readonly reason: string } {
   switch (how) {
     case "open": {
       const isAlive = process !== null && processLiveness({ pid: process.pid, startedAt: process.startedAt, birth: null, domain: null }) === "alive";
       return isAlive
-        ? { status: "running", reason: "it has not been answered to the end" }
-        : { status: "shutdown", reason: "the proxy ended before the answer did: it is lost" };
+        ? { status: "running", reason: "the response is not complete yet" }
+        : { status: "shutdown", reason: "the proxy ended before the response was complete" };
     }
     case "finished":
-      if (error !== null || (httpStatus ?? 0) >= 400) return { status: "errored", reason: error ?? `the upstream answered ${httpStatus}` };
-      return { status: "completed", reason: stop === null ? "it was answered" : `it was answered: ${stop}` };
+      if (error !== null || (httpStatus ?? 0) >= 400) return { status: "errored", reason: error ?? `the upstream returned ${httpStatus}` };
+      return { status: "completed", reason: stop === null ? "the response is complete" : `the response is complete: ${stop}` };
     case "aborted":
-      return { status: "shutdown", reason: "the client went before the answer was complete" };
+      return { status: "shutdown", reason: "the client disconnected before the response was complete" };
     case "failed":
     case "timed-out":
     case "refused":
@@ -203,12 +203,12 @@ function standing({ how, error, httpStatus, process, stop }: RecordedExchange): 
   }
 }
 
-/** The agent that a URI names, or that made a request. */
+/** The URI itself, or the URI of the agent that made the request. */
 export function uriOf(library: Library, word: string): string {
   const exchange = library.store.exchange(word, library.under);
   if (exchange === null) return word;
   const agent = new Requests(library).agentOf(exchange);
-  if (agent === null) throw new Failure("not_found", `nobody is known to have made request ${word}`, ["next: name the agent by its URI"]);
+  if (agent === null) throw new Failure("not_found", `the agent of request ${word} is unknown`, ["next: use the agent's URI"]);
   return agent.uri;
 }
 

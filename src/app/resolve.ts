@@ -1,3 +1,4 @@
+import { plural } from "../core/format.ts";
 import { partsOf } from "../core/ids.ts";
 import { subtreeOf } from "../core/link.ts";
 import type { AgentRow } from "../core/store.ts";
@@ -7,7 +8,7 @@ import { Failure } from "./failure.ts";
 import type { Library } from "./library.ts";
 import { allTrouble, unreadSources } from "./trouble.ts";
 
-/** Finds fault with what can be told wrong before anything is read. */
+/** Throws if the URI is invalid, without reading anything. */
 export function checkTarget(input: string): void {
   parsed(input, () => true);
 }
@@ -18,10 +19,10 @@ function parsed(input: string, exists: (id: string) => boolean): Target {
   return target;
 }
 
-/** Whether the words name a thread, by its own id, rather than an agent below one. */
-export const asksForThread = (input: string): boolean => parsed(input, () => true).agent === null;
+/** Whether the input names a thread by its id rather than an agent below one. */
+export const isThreadUri = (input: string): boolean => parsed(input, () => true).agent === null;
 
-/** Finds the one agent that the words name, or says why there is none. */
+/** Finds the agent that the input names, or throws a `Failure` that says why not. */
 export function resolve(library: Library, input: string): AgentRow {
   const rows = (id: string) => library.store.named(id, library.under);
   const target = parsed(input, (id) => rows(id).some((row) => namesOf(row).includes(id)));
@@ -38,22 +39,22 @@ function latest(library: Library, provider: string | null): AgentRow {
 
 function named(library: Library, target: Extract<Target, { is: "named" }>): AgentRow {
   const found = library.store.named(target.thread, library.under).filter((row) => target.provider === null || partsOf(row.key).provider === target.provider);
-  // A thread can be asked for by its own id even where it stands below another one.
+  // A child thread can be addressed by its own id.
   const threads = found.filter((row) => partsOf(row.key).agent === null);
   return one(
     fitting(threads, target.thread, (row) => [partsOf(row.key).thread]),
     () => {
       const inside = fitting(found, target.thread, (row) => [row.agentId]);
-      const asked = target.agent === null ? [] : anywhere(library, target.agent);
+      const elsewhere = target.agent === null ? [] : anywhere(library, target.agent);
       return nothing(library, `no thread ${target.thread}`, [
         ...(inside.length === 0 ? [] : [`it is the id of an agent: ${list(inside)}`]),
-        ...(asked.length === 0 ? [] : [`${target.agent} is ${list(asked)}`]),
+        ...(elsewhere.length === 0 ? [] : [`${target.agent} is ${list(elsewhere)}`]),
       ]);
     },
   );
 }
 
-/** The agent must be a descendant of the thread that was asked for, be that a root or itself somebody's child. */
+/** The agent must be a descendant of the thread, which may be a root or itself a child. */
 function below(library: Library, thread: AgentRow, id: string): AgentRow {
   const inside = descendants(library, thread);
   return one(fitting(inside, id, namesOf), () => {
@@ -73,16 +74,16 @@ function descendants(library: Library, thread: AgentRow): readonly AgentRow[] {
   const inTree = library.store
     .named(thread.sessionId, library.under)
     .filter((row) => row.agentId !== null && row.sessionId === thread.sessionId && row.key !== thread.key && partsOf(row.key).provider === provider);
-  // Everything that carries a root's id stands below it; of a child's only a part does.
+  // All agents with a root's id are below it; of a child thread only some are.
   if (thread.agentId === null) return inTree;
   const mine = new Set(subtreeOf(library.forestOf([thread.key]), thread.key));
   return inTree.filter((row) => mine.has(row.key));
 }
 
-/** Agents and threads of this id, wherever they stand. */
+/** Agents and threads with this id in any tree. */
 const anywhere = (library: Library, id: string) => fitting(library.store.named(id, library.under), id, namesOf);
 
-/** All the names an agent goes by: its public id, its provider's own where that differs, and its path. */
+/** All names of an agent: its public id, its native id if that differs, and its path. */
 function namesOf(row: AgentRow): readonly (string | null)[] {
   const { thread, agent } = partsOf(row.key);
   return row.agentId === null ? [thread] : [row.agentId, agent ?? thread, ...(row.path === null ? [] : [row.path])];
@@ -102,7 +103,7 @@ function one(found: readonly AgentRow[], none: () => Failure): AgentRow {
   if (more.length > 0)
     throw new Failure(
       "not_found",
-      `ambiguous id: ${found.length} fit; write more of it`,
+      `ambiguous id: ${found.length} matches; use more characters`,
       found.slice(0, 10).map((row) => row.uri),
     );
   return first;
@@ -116,21 +117,29 @@ const list = (rows: readonly AgentRow[]) =>
     .join(", ") + (rows.length > SHOWN ? `, and ${rows.length - SHOWN} more` : "");
 
 function nothing(library: Library, what: string, hint: readonly string[] = []): Failure {
-  return new Failure("not_found", what, [...hint, searched(library), ...unread(library), "next: retinue ls"]);
+  return new Failure("not_found", what, [...hint, searched(library), ...unread(library), ...notReadYet(library), "next: retinue ls"]);
 }
 
-/** Nothing of any product was found. */
+/** The agent may be in a file that is not read yet. */
+function notReadYet({ reading }: Library): readonly string[] {
+  if (reading === null) return [];
+  return [
+    `not everything was read yet: ${plural(reading.all - reading.done, "file")} last modified before ${new Date(reading.reachesMs).toISOString()} ${reading.all - reading.done === 1 ? "is" : "are"} left`,
+  ];
+}
+
+/** The error if no records of any product were found. */
 export const emptyMachine = (library: Library) =>
   new Failure("not_found", "no threads found", [
     searched(library),
-    "next: retinue demo shows recorded agents at work; retinue doctor says where was looked and what could not be read",
+    "next: retinue demo shows replayed agents; retinue doctor lists the folders searched and what could not be read",
   ]);
 
-/** What was asked for may stand in a file or a database that could not be read. */
+/** The agent may be in a file or database that could not be read. */
 const unread = (library: Library) =>
   unreadSources(allTrouble(library))
     .slice(0, SHOWN)
     .map(({ where, detail }) => `could not be read: ${where} (${detail}); next: retinue doctor`);
 
-/** Where was looked, for a person who expected something there. */
+/** The roots that were searched. */
 export const searched = (library: Library) => `searched: ${library.roots.map((r) => `${r.path}${r.exists ? "" : " (not there)"}`).join(", ")}`;

@@ -7,8 +7,8 @@ import { live } from "./live.ts";
 import type { Running } from "./run.ts";
 
 /**
- * Everything that happens to the agents of a run, from its first word until it has ended and all of it is known.
- * `onTurnOver` hears when the thread has done what it was asked and when that was, once whoever reads along has seen it.
+ * All events of the agents of a run, until it has ended and everything was read. `onTurnOver` is called with the end
+ * time of a turn after the consumer has received its events.
  */
 export async function* runEvents(library: Library, run: Pick<Running, "thread" | "ended">, onTurnOver?: (at: number) => void): AsyncGenerator<AgentEvent> {
   const over = new AbortController();
@@ -18,7 +18,7 @@ export async function* runEvents(library: Library, run: Pick<Running, "thread" |
   void run.thread.then((found) => {
     thread = found;
   });
-  async function* news(more: More): AsyncGenerator<AgentEvent> {
+  async function* newEvents(more: More): AsyncGenerator<AgentEvent> {
     const forest = thread === null ? null : library.forestOf([thread]);
     const root = thread === null ? undefined : forest?.agents.get(thread);
     if (forest === null || root === undefined) return;
@@ -26,16 +26,16 @@ export async function* runEvents(library: Library, run: Pick<Running, "thread" |
     const end = endOf(root);
     if (end !== null) onTurnOver?.(end);
   }
-  for await (const _ of live(library, { signal: over.signal })) yield* news("surely");
+  for await (const _ of live(library, { signal: over.signal })) yield* newEvents("surely");
   await run.ended;
   thread = await run.thread;
-  // Files may have been written that nobody told us of.
+  // Files may have been written without a notification.
   await library.refresh();
   library.recheck();
-  yield* news("no");
+  yield* newEvents("no");
 }
 
-/** When it came to an end; null for one that is at work. */
+/** The time of its end; null if it is running. */
 function endOf({ verdict, statements, lastAt }: LinkedAgent): number | null {
   const isOver = verdict.status !== "running" && verdict.status !== "pendingInit";
   return isOver ? Math.max(statements.at(-1)?.at ?? 0, lastAt ?? 0) : null;

@@ -10,25 +10,25 @@ import { run as unknownCommand } from "../providers/run/index.ts";
 import { endOfRecording, Recorder } from "../transports/recorder.ts";
 import { type Env, recordingsRoot } from "./home.ts";
 
-interface Heard {
+interface HeldLine {
   readonly line: string;
   readonly at: number;
 }
 
-/** A command that says nothing for so long is listed as what it is so far: a command. */
+/** A command without output for this long is recorded as an unknown command. */
 const SILENCE_MS = 5_000;
-/** No more output than this is kept in memory until it shows what it is. */
+/** Maximum output held in memory until the product is recognised. */
 const MAX_HELD = 4 << 20;
 
 /**
- * Records a run as output of the product that its lines show. Until they do, they are held. Where they never do, the run is recorded as what the command
- * says it is: output of a product, or just a command that began and ended.
+ * Records the output of a run for the product that its lines indicate, and holds lines until then. If they never do,
+ * the run is recorded for the product that the command line indicates, or as an unknown command with its start and end.
  */
 export class RunOutput {
   readonly #env: Env;
   readonly #file: string;
   readonly #name: string;
-  /** Null where nothing is recorded unless the lines show a product: it writes everything down itself. */
+  /** Null if nothing is recorded unless the lines indicate a product, because the product writes its own transcript. */
   readonly #fallback: Provider | null;
   readonly #printedBy: PrintedBy;
   readonly #found = Promise.withResolvers<AgentKey | null>();
@@ -36,7 +36,7 @@ export class RunOutput {
   #parser: Parser | null = null;
   #recorder: Recorder | null = null;
   #began: { readonly note: RunBegan; readonly at: number } | null = null;
-  #held: Heard[] = [];
+  #held: HeldLine[] = [];
   #heldBytes = 0;
   #read = 0;
   #isDecided = false;
@@ -47,33 +47,36 @@ export class RunOutput {
     this.#name = name;
     this.#file = `run/${name}.jsonl`;
     this.#fallback = fallback;
-    // Where several products print the same, the command tells them apart.
+    // If several products print the same lines, the command decides.
     this.#printedBy = new PrintedBy([known, ...PROVIDERS.filter((provider) => provider !== known)]);
   }
 
-  /** The thread it runs, as soon as it is known; null where it never is. */
+  /** The thread of the run, once known; null if it never becomes known. */
   get thread(): Promise<AgentKey | null> {
     return this.#found.promise;
   }
 
-  /** `isKnown`: its output is not read. `isTold`: somebody is told what happens, so that nothing is listed that may turn out to be something else. */
-  began(note: RunBegan, { isKnown, isTold }: { readonly isKnown: boolean; readonly isTold: boolean }): void {
+  /**
+   * `isKnown`: the output is not read. `isTold`: events are printed, so nothing is listed that may turn out to be
+   * something else.
+   */
+  began(note: RunBegan, { isKnown, printsEvents }: { readonly isKnown: boolean; readonly printsEvents: boolean }): void {
     this.#began = { note, at: Date.now() };
     if (this.#isDecided) this.#recorder?.note(beganNote(note));
     else if (isKnown) this.#settle(this.#fallback);
-    else if (!isTold && this.#fallback === unknownCommand) this.#timer = setTimeout(() => this.#listAsCommand(), SILENCE_MS).unref();
+    else if (!printsEvents && this.#fallback === unknownCommand) this.#timer = setTimeout(() => this.#listAsCommand(), SILENCE_MS).unref();
   }
 
-  /** Goes on where another process stopped: with the recording it began, if it had begun one. */
+  /** Continues the recording of a process that was killed, if it had begun one. */
   resume(note: RunBegan): void {
     const provider = PROVIDERS.find((one) => existsSync(this.#pathOf(one)) && statSync(this.#pathOf(one)).size > 0);
     if (provider !== undefined) this.#recorder = new Recorder(this.#pathOf(provider));
     this.#isDecided = provider !== undefined && provider !== unknownCommand;
     if (this.#isDecided) this.#provider = provider ?? null;
-    else this.began(note, { isKnown: false, isTold: false });
+    else this.began(note, { isKnown: false, printsEvents: false });
   }
 
-  /** How many of these lines the process before us had recorded when it was killed. */
+  /** How many of these lines the killed process had already recorded. */
   recordedAlready(lines: readonly string[]): number {
     const path = this.#isDecided ? this.#recorder?.path : undefined;
     return path === undefined ? 0 : recordedAlready(endOfRecording(path), lines);
@@ -88,17 +91,17 @@ export class RunOutput {
     this.#held.push({ line, at: Date.now() });
     this.#heldBytes += line.length;
     const wasNull = this.#provider === null;
-    this.#provider ??= this.#printedBy.hear(line);
+    this.#provider ??= this.#printedBy.read(line);
     if (this.#provider !== null) {
       this.#parser ??= this.#provider.recorded?.(this.#file)?.open({ path: this.#file, bytes: 0 }) ?? null;
-      // Output without a thread is nobody's.
-      if ((wasNull ? this.#held : this.#held.slice(-1)).some((heard) => this.#names(heard))) this.#settle(this.#provider);
+      // Output is recorded only once it names a thread.
+      if ((wasNull ? this.#held : this.#held.slice(-1)).some((line) => this.#names(line))) this.#settle(this.#provider);
     }
     if (this.#isDecided) return;
     if (this.#printedBy.isHopeless || this.#heldBytes > MAX_HELD) this.#settle(this.#fallback);
   }
 
-  /** Null: it is over, and nobody knows how. */
+  /** Null: it has ended, and its exit code is unknown. */
   ended(end: RunEnded | null): void {
     if (!this.#isDecided) this.#settle(this.#fallback);
     if (end !== null) this.#recorder?.note(endedNote(end));
@@ -121,8 +124,8 @@ export class RunOutput {
     }
     this.#parser ??= provider.recorded?.(this.#file)?.open({ path: this.#file, bytes: 0 }) ?? null;
     for (const { line, at } of held) this.#recorder?.line(line, at);
-    if (this.#read === 0) for (const heard of held) this.#names(heard);
-    // It turned out to be an agent: what was listed meanwhile is the same run.
+    if (this.#read === 0) for (const line of held) this.#names(line);
+    // It turned out to be an agent: the entry listed before is the same run.
     if (listed !== null) {
       listed.close();
       rmSync(listed.path, { force: true });
@@ -141,8 +144,8 @@ export class RunOutput {
     if (this.#began !== null) this.#recorder.note(beganNote(this.#began.note), this.#began.at);
   }
 
-  /** Reads along until a line names the thread. */
-  #names({ line, at }: Heard): boolean {
+  /** Parses lines until one names the thread. */
+  #names({ line, at }: HeldLine): boolean {
     if (this.#parser === null) return false;
     this.#read += 1;
     const [first] = this.#parser.push(Buffer.from(recordedLine(line, at)), this.#read).observations;

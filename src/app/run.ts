@@ -15,11 +15,11 @@ import type { RunInProgress } from "./run-standby.ts";
 
 export { endAs, forwardSignals } from "../transports/wrapped.ts";
 
-/** A command, and whose it is. */
+/** A command and its product. */
 export interface Launch {
   readonly command: readonly string[];
   readonly provider: Provider;
-  /** Null for a command that nobody knows: it is run and timed. */
+  /** Null for an unknown command: it is only run and timed. */
   readonly wrapping: Wrapping | null;
 }
 
@@ -31,26 +31,23 @@ export function launchOf(command: readonly string[]): Launch {
   return { command, provider: unknownCommand, wrapping: null };
 }
 
-/** The same, made to tell what it does. */
-export function speaking(launch: Launch): Launch {
+/** The same with machine-readable output. */
+export function withJsonOutput(launch: Launch): Launch {
   const { wrapping, provider } = launch;
   if (wrapping === null) return launch;
-  if (wrapping.speaking === null)
-    throw new Failure("usage", `this command of ${provider.product} talks to a person, not to a program`, [
-      "run it without a terminal, the way its scripts do",
-    ]);
-  return { ...launch, command: wrapping.speaking, wrapping: { ...wrapping, speaks: true } };
+  if (wrapping.withJsonOutput === null) throw new Failure("usage", `this command of ${provider.product} is interactive`, ["use its non-interactive mode"]);
+  return { ...launch, command: wrapping.withJsonOutput, wrapping: { ...wrapping, printsJson: true } };
 }
 
-/** The same, made to listen as well, and what can be said to it. */
-export function listening(launch: Launch): { readonly launch: Launch; readonly control: Control | null } {
-  const speaks = speaking(launch);
+/** The same with machine-readable input as well, and the messages to send. */
+export function withJsonInput(launch: Launch): { readonly launch: Launch; readonly control: Control | null } {
+  const speaks = withJsonOutput(launch);
   const control = speaks.wrapping?.control ?? null;
-  return { launch: control === null ? speaks : { ...speaks, command: control.listening }, control };
+  return { launch: control === null ? speaks : { ...speaks, command: control.withJsonInput }, control };
 }
 
 export interface Running extends Wrapped {
-  /** The thread it runs, as soon as it says so; null if it ended without a word of it. */
+  /** The thread, once known; null if the command ended without naming one. */
   readonly thread: Promise<AgentKey | null>;
 }
 
@@ -60,16 +57,19 @@ export interface StartOptions {
   readonly cwd?: string;
   readonly listens?: boolean;
   readonly isQuiet?: boolean;
-  /** Told of each line after it was recorded. */
+  /** Called with each line after it was recorded. */
   readonly onLine?: (line: string) => void;
 }
 
-/** Starts it, and records what it prints before anybody else gets it. Its lines tell which product it is; the command tells only where they do not. */
+/**
+ * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
+ * line does.
+ */
 export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
   const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
   const name = runName();
-  const isSpeaking = wrapping?.speaks === true;
-  // A terminal is the command's own: what draws on it must find it there.
+  const isSpeaking = wrapping?.printsJson === true;
+  // A terminal is passed through, because programs that draw on it must detect it.
   const reads = isSpeaking || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
   const hasFallback = wrapping === null || isSpeaking;
   const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
@@ -82,7 +82,7 @@ export async function start({ command, provider, wrapping }: Launch, options: St
     hear?.(line);
   };
   const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine, standby } : {}) } satisfies WrapOptions);
-  output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, isTold: rest.output === null });
+  output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
   const ended = wrapped.ended.then((end: RunEnded) => {
     output.ended(end);
     return end;
@@ -92,5 +92,5 @@ export async function start({ command, provider, wrapping }: Launch, options: St
 
 const STANDBY_FILE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url));
 
-/** In order of time, so that a listing reads well. */
+/** Sorts by time in listings. */
 const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;

@@ -1,16 +1,23 @@
 import type { EventDraft } from "../core/event.ts";
+import { recordIn } from "../core/ids.ts";
+import type { Parser } from "../core/provider.ts";
 import type { RecordPlace, SaidText } from "../core/store.ts";
+import type { RecordLine } from "../transports/lines.ts";
 
 /** Longer texts are found by their beginning: what follows is mostly pasted. */
 const MAX_TEXT = 20_000;
 const MAX_INPUT = 2_000;
 
-/** What people and agents said, and what they asked tools to do. What tools answered is not said by anybody, and most of all bytes. */
+/** The text to index: messages and the inputs of tools. Tool results, which are most of the bytes, are not indexed. */
 export function saidIn(draft: EventDraft, place: RecordPlace): SaidText[] {
   const text = wordsIn(draft);
   if (text.trim() === "") return [];
-  return [{ speaker: draft.speaker, at: draft.at, record: draft.keys[0] ?? null, place, text }];
+  return [{ speaker: draft.speaker, at: draft.at, record: recordIn(draft) ?? null, place, text }];
 }
+
+/** The same of a line that was handed to the parser just before. */
+export const saidOn = (parser: Parser, { bytes, number, offset }: RecordLine): SaidText[] =>
+  parser.events(bytes, number).flatMap((draft) => saidIn(draft, { line: number, offset }));
 
 export function wordsIn(draft: EventDraft): string {
   switch (draft.kind) {

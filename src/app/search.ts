@@ -17,8 +17,42 @@ export interface Finding {
   readonly ref: EventRef;
 }
 
-/** Everything said that holds all the words, best first. */
-export async function search(library: Library, words: readonly string[], limit: number): Promise<Finding[]> {
+/** Text to index before a search returns; the rest is postponed, unless the caller waits for it. */
+export const SOME_TEXT = 64 << 20;
+
+/** How far back a search reaches: every file that was written to after this is searched. */
+export interface Unsearched {
+  readonly files: number;
+  readonly bytes: number;
+  readonly reachesMs: number;
+}
+
+/** What a search does not find yet, because it was not read or its words were not indexed. */
+export function unsearched({ reading, texts: { left } }: Library): Unsearched | null {
+  if (reading === null && left === null) return null;
+  return {
+    files: (reading === null ? 0 : reading.all - reading.done) + (left?.files ?? 0),
+    bytes: (reading === null ? 0 : reading.allBytes - reading.bytes) + (left?.bytes ?? 0),
+    reachesMs: Math.min(Date.now(), Math.max(reading?.reachesMs ?? 0, left?.reachesMs ?? 0)),
+  };
+}
+
+/** Reads and indexes what is missing, newest first, up to so many bytes. */
+export async function indexMissing(library: Library, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0; ) {
+    const indexed = await library.indexTexts();
+    left -= indexed;
+    if (indexed > 0) continue;
+    const { reading } = library;
+    if (reading === null) return;
+    await library.catchUp();
+    left -= (library.reading?.bytes ?? reading.allBytes) - reading.bytes;
+  }
+}
+
+/** Texts that contain all the words, best match first. Indexes up to this many bytes of text first, if some is missing. */
+export async function search(library: Library, words: readonly string[], limit: number, bytes = SOME_TEXT): Promise<Finding[]> {
+  await indexMissing(library, bytes);
   const findings: Finding[] = [];
   for (const hit of library.store.search(words, library.under, limit)) {
     const finding = await lookUp(library, hit, words);
@@ -44,7 +78,7 @@ async function lookUp(library: Library, hit: SearchHit, words: readonly string[]
 
 async function draftAt(library: Library, hit: SearchHit, words: readonly string[]): Promise<EventDraft | null> {
   const drafts = await draftsAt(library, hit);
-  // One record may hold what several said.
+  // One record may contain texts of several agents.
   const own = drafts.filter((draft) => draft.speaker === hit.speaker);
   const spoken = own.length > 0 ? own : drafts;
   const fits = (draft: EventDraft) => excerpt(wordsIn(draft), words).marks.length > 0;

@@ -5,43 +5,45 @@ import type { AgentTree } from "../core/agent.ts";
 import { threadKey } from "../core/ids.ts";
 import type { JsonObject } from "../core/json.ts";
 import { formatUri } from "../core/uri.ts";
-import { type StatusAsked, statusAsked } from "../providers/status-lines.ts";
+import { readStatusRequest, type StatusRequest } from "../providers/status-lines.ts";
 import type { Env } from "./home.ts";
 import { notedInstance } from "./instance-note.ts";
 
 export { readInput } from "../transports/bounded.ts";
-export type { StatusAsked };
+export type { StatusRequest as StatusAsked };
 
-/** Whom a status line is asked for; null for what no product asks. */
-export const askedFor = (json: JsonObject): StatusAsked | null => statusAsked(json);
+/** The session that a status line is requested for; null if the input is not a known product's. */
+export const statusRequestIn = (json: JsonObject): StatusRequest | null => readStatusRequest(json);
 
-/** One that is too busy is not waited for. */
-const ANSWER_MS = 100;
+/** A busy server is not waited for. */
+const TIMEOUT_MS = 100;
 
-/** The tree of one session, as quickly as it can be had: from the server that runs, else from the files of that session alone. */
-export async function sessionTree(asked: StatusAsked, env: Env): Promise<AgentTree | null> {
-  return (await fromServer(asked, env)) ?? fromFiles(asked, env);
+/** The tree of one session: from the running server, else from the session's files alone. */
+export async function sessionTree(request: StatusRequest, env: Env): Promise<AgentTree | null> {
+  return (await fromServer(request, env)) ?? fromFiles(request, env);
 }
 
-function fromServer({ provider, thread }: StatusAsked, env: Env): Promise<AgentTree | null> {
+function fromServer({ provider, thread }: StatusRequest, env: Env): Promise<AgentTree | null> {
   const server = notedInstance(env);
   if (server === null) return Promise.resolve(null);
   const url = new URL(`/api/agents/${encodeURIComponent(formatUri(provider, thread, null))}`, server.url);
   const headers = server.token === null ? {} : { Authorization: `Bearer ${server.token}` };
   return new Promise((resolve) => {
-    const request = get(url, { headers, timeout: ANSWER_MS }, (answer) => {
+    const request = get(url, { headers, timeout: TIMEOUT_MS }, (response) => {
       const parts: Buffer[] = [];
-      answer.on("data", (part: Buffer) => parts.push(part));
-      answer.on("end", () => resolve(answer.statusCode === 200 ? (JSON.parse(Buffer.concat(parts).toString("utf8")) as AgentTree) : null));
-      answer.on("error", () => resolve(null));
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("end", () => resolve(response.statusCode === 200 ? (JSON.parse(Buffer.concat(parts).toString("utf8")) as AgentTree) : null));
+      response.on("error", () => resolve(null));
     });
     request.on("timeout", () => request.destroy());
     request.on("error", () => resolve(null));
   });
 }
 
-/** Loaded only where no server runs. Without costs: the price list takes longer to load than all the rest. */
-async function fromFiles({ provider, thread, transcript, folder }: StatusAsked, env: Env): Promise<AgentTree | null> {
+/**
+ * Loaded only if no server is running. Without costs, because the price list takes longer to load than everything else.
+ */
+async function fromFiles({ provider, thread, transcript, folder }: StatusRequest, env: Env): Promise<AgentTree | null> {
   const [{ openLibrary }, { loadSettings }, { treeOf }, { knownRoots }] = await Promise.all([
     import("./open.ts"),
     import("./settings.ts"),
@@ -65,7 +67,7 @@ function filesBelow(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true, recursive: true }).flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
   } catch {
-    // It has no agents yet.
+    // No agents yet.
     return [];
   }
 }

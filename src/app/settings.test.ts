@@ -45,7 +45,7 @@ describe("values", () => {
     ]);
     expect(valuesOf("roots:\n  toy: []\n")["roots.<provider>"].get("toy")).toEqual([]);
   });
-  it("of prices: caches cost what input costs, unless it is said", () => {
+  it("of prices: caches default to the input price", () => {
     const prices = valuesOf("prices:\n  a.b/c:1: { input: 3, output: 15 }\n  d: { input: 1, output: 0, cache_read: 0.1, cache_write: 1.25 }\n")[
       "prices.<model>"
     ];
@@ -77,7 +77,7 @@ retention: { age: 30d, bytes: 1.5GB }
     expect(valuesOf("match_window: 5m\n").match_window).toMatchObject({ defaultMs: 300_000 });
     expect(valuesOf("retention: { age: forever, bytes: 4096 }\n")).toMatchObject({ "retention.age": null, "retention.bytes": 4096 });
   });
-  it("are told as they stand there", () => {
+  it("lists the keys as written", () => {
     expect(read("roots:\n  toy: /a\nrelay:\n  single_card_guess: true\n").set).toEqual(["roots.toy", "relay.single_card_guess"]);
   });
 });
@@ -92,15 +92,15 @@ describe("the table", () => {
       expect(entry === null ? null : kind.read(entry, key, (fault) => expect(fault).toBeNull())).toEqual(otherwise);
     }
   });
-  it("says of every key what it does", () => {
-    for (const { says, shown, kind } of Object.values(SETTINGS)) {
+  it("describes every key", () => {
+    for (const { text: says, shown, kind } of Object.values(SETTINGS)) {
       expect(says).toMatch(/^[A-Z].*\.$/);
       expect([shown, kind.form].every((words) => words !== "")).toBe(true);
     }
   });
 });
 
-describe("what is wrong is told with its line, and with what would be right", () => {
+describe("errors name the line and the correction", () => {
   it.each([
     ["stale_afer: 1h", 1, "unknown key stale_afer", "did you mean: stale_after"],
     ["# a\n\nroots:\n  toi: /a", 4, "unknown key roots.toi", "did you mean: roots.toy"],
@@ -108,28 +108,28 @@ describe("what is wrong is told with its line, and with what would be right", ()
     ["level: full", 1, "unknown key level", "did you mean: redaction.level"],
     ["xyzzy: 1", 1, "unknown key xyzzy", /^known keys: roots, stale_after, prices, .*retention$/],
     ["constructor: 1", 1, "unknown key constructor", /^known keys: /],
-    ["retention.age: 1d", 1, "unknown key retention.age", "write retention: and on the next line, further in, age:"],
-    ["retention: 1d", 1, "retention has keys below it, and no value of its own", "known keys of retention: age, bytes"],
-    ["- a", 1, "settings are keys with values", /^known keys: roots/],
+    ["retention.age: 1d", 1, "unknown key retention.age", "write retention: and age: indented on the next line"],
+    ["retention: 1d", 1, "retention is a group of keys and has no value", "known keys of retention: age, bytes"],
+    ["- a", 1, "settings must be key: value lines", /^known keys: roots/],
     ["roots:\n  toy: a/b", 2, "an item of roots.toy cannot be a/b", "write a path that begins with / or ~/"],
     ["roots:\n  toy:\n    - /a\n    - ~other/b", 4, "an item of roots.toy cannot be ~other/b", "write a path that begins with / or ~/"],
-    ["roots:\n  toy:", 2, "roots.toy has no value", /^write a path .* as a list or with commas between$/],
-    ["stale_after: 600", 1, "stale_after cannot be 600", "write a time with its unit, such as 30s, 10m, 2h, 7d or 4w"],
-    ["stale_after: 0m", 1, "stale_after cannot be 0m", /^write a time/],
-    ["stale_after: [1m]", 1, "stale_after cannot be a list", /^write a time/],
-    ["stale_after: { a: 1 }", 1, "stale_after cannot be a group of keys", /^write a time/],
-    ["stale_after:", 1, "stale_after has no value", /^write a time/],
-    ["stale_after: *x", 1, "stale_after cannot be *x", /^write a time/],
+    ["roots:\n  toy:", 2, "roots.toy has no value", /^write a path .* as a list or separated by commas$/],
+    ["stale_after: 600", 1, "stale_after cannot be 600", "write a duration with a unit, such as 30s, 10m, 2h, 7d or 4w"],
+    ["stale_after: 0m", 1, "stale_after cannot be 0m", /^write a duration/],
+    ["stale_after: [1m]", 1, "stale_after cannot be a list", /^write a duration/],
+    ["stale_after: { a: 1 }", 1, "stale_after cannot be a group of keys", /^write a duration/],
+    ["stale_after:", 1, "stale_after has no value", /^write a duration/],
+    ["stale_after: *x", 1, "stale_after cannot be *x", /^write a duration/],
     ["relay:\n  single_card_guess: yes", 2, "relay.single_card_guess cannot be yes", "write true or false"],
     ["redaction: { level: all }", 1, "redaction.level cannot be all", "write one of full, no-tool-output, metadata"],
-    ["redaction: { patterns: '(' }", 1, "redaction.patterns cannot be '('", "write a list, each of it a regular expression"],
+    ["redaction: { patterns: '(' }", 1, "redaction.patterns cannot be '('", "write a list, each item a regular expression"],
     ["redaction:\n  patterns:\n    - a\n    - '('", 4, "an item of redaction.patterns cannot be '('", "write a regular expression"],
     ["budgets: { cost: 1 }", 1, "unknown key budgets.cost", "known keys of budgets: usd, tokens, agents"],
-    ["budgets: { agents: 1.5 }", 1, "budgets.agents cannot be 1.5", "write a whole number from 1"],
-    ["budgets: 5", 1, "budgets cannot be 5", "write usd, tokens, agents below it, a line each"],
+    ["budgets: { agents: 1.5 }", 1, "budgets.agents cannot be 1.5", "write a positive integer"],
+    ["budgets: 5", 1, "budgets cannot be 5", "write usd, tokens, agents below it, one per line"],
     ["retention: { bytes: 20 bananas }", 1, "retention.bytes cannot be 20 bananas", /20GB, or unlimited$/],
-    ["match_window: { projects: 1h }", 1, "match_window.projects cannot be 1h", /^write a folder a line below it, each with a time/],
-    ["prices:\n  m: 3", 2, "prices.m cannot be 3", "write input, output below it, a line each"],
+    ["match_window: { projects: 1h }", 1, "match_window.projects cannot be 1h", /^write one folder per line below it, each with a duration/],
+    ["prices:\n  m: 3", 2, "prices.m cannot be 3", "write input, output below it, one per line"],
     ["prices:\n  m:\n    input: 3", 3, "prices.m lacks output", "write output: a number of US dollars"],
     ["prices:\n  m: { input: 3, output: free }", 2, "prices.m.output cannot be free", "write a number of US dollars"],
     ["prices:\n  m: { input: 3, output: 4, cache: 1 }", 2, "unknown key prices.m.cache", /^known keys of prices.m: input, output, cache_read/],

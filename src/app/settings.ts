@@ -4,26 +4,26 @@ import type { RedactionRules } from "../core/redaction.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { Failure } from "./failure.ts";
 import { type Env, userHome } from "./home.ts";
-import { type Fault, type Tell, unknownKey } from "./setting-kinds.ts";
+import { type Fault, type Report, unknownKey } from "./setting-kinds.ts";
 import { SETTINGS, type SettingKey, type Settings } from "./settings-table.ts";
 import type { Entry, Pair } from "./yaml.ts";
 
-/** The settings as they count, and what the file has to do with it. */
+/** The effective settings and the settings file. */
 export interface SettingsFile {
   readonly path: string;
   readonly exists: boolean;
   readonly values: Settings;
-  /** The keys that the file sets, as they stand there. */
+  /** The keys that the file sets. */
   readonly set: readonly string[];
 }
 
-/** Of the settings, what records are worked out from; empty where all of it is as it comes. */
+/** The settings that records depend on; empty if all are defaults. */
 export function basisOf({ values, set }: SettingsFile): string {
   const isBasis = (key: string) => key === "stale_after" || key.startsWith("prices.");
   return set.some(isBasis) ? JSON.stringify([values.stale_after, [...values["prices.<model>"]]]) : "";
 }
 
-/** What must not leave this machine. */
+/** The redaction rules. */
 export function redactionOf({ values }: SettingsFile): RedactionRules {
   return { level: values["redaction.level"], patterns: values["redaction.patterns"], paths: values["redaction.paths"] };
 }
@@ -32,7 +32,7 @@ export function settingsPath(env: Env): string {
   return env.RETINUE_CONFIG || join(env.XDG_CONFIG_HOME || join(userHome(env), ".config"), "retinue", "config.yaml");
 }
 
-/** A missing file is one in which nothing is set. Throws a `Failure` that tells everything that is wrong in the file. */
+/** A missing file sets nothing. Throws a `Failure` that lists all errors of the file. */
 export async function loadSettings(env: Env): Promise<SettingsFile> {
   const path = settingsPath(env);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -43,16 +43,16 @@ export async function loadSettings(env: Env): Promise<SettingsFile> {
     const { values, set } = readSettings(null, userHome(env));
     return { path, exists: false, values, set };
   }
-  // Loaded on demand: most machines have no settings file.
+  // Imported on demand: most machines have no settings file.
   const { readYaml } = await import("./yaml.ts");
   const file = readYaml(text);
-  if ("wrong" in file) throw refusal(path, [{ ...file, right: "write a key, a colon and a value on a line, such as stale_after: 10m" }]);
+  if ("wrong" in file) throw refusal(path, [{ ...file, right: "write key: value lines, such as stale_after: 10m" }]);
   const { faults, ...read } = readSettings(file.root, userHome(env));
   if (faults.length > 0) throw refusal(path, faults);
   return { path, exists: true, ...read };
 }
 
-/** All at once, so that nobody has to mend a file line by line. */
+/** All errors at once. */
 function refusal(path: string, faults: readonly Fault[]): Failure {
   const [first = "", ...more] = faults.flatMap((fault, i) => [`${path}:${fault.line}: ${fault.wrong}`, `${i === 0 ? "" : "  "}${fault.right}`]);
   return new Failure("usage", first, more);
@@ -61,11 +61,11 @@ function refusal(path: string, faults: readonly Fault[]): Failure {
 export interface SettingsRead {
   readonly values: Settings;
   readonly set: readonly string[];
-  /** What is wrong, in the order of the file. While there is anything, the values are of no use. */
+  /** Errors in the order of the file. If there are any, the values must not be used. */
   readonly faults: readonly Fault[];
 }
 
-/** Pure: what a file says, against the table of what there is. */
+/** Pure: checks the file against the table of settings. */
 export function readSettings(root: Entry | null, home: string, providers: readonly string[] = PROVIDERS.map((p) => p.name)): SettingsRead {
   const reading = new Reading(home, providers);
   if (root !== null) reading.group(root, "");
@@ -81,7 +81,7 @@ class Reading {
   readonly faults: Fault[] = [];
   readonly #home: string;
   readonly #providers: readonly string[];
-  readonly #tell: Tell = (fault) => this.faults.push(fault);
+  readonly #report: Report = (fault) => this.faults.push(fault);
 
   constructor(home: string, providers: readonly string[]) {
     this.#home = home;
@@ -91,12 +91,12 @@ class Reading {
 
   /** `prefix` is empty or ends with a dot. */
   group(entry: Entry, prefix: string): void {
-    // A key with everything below it commented out.
+    // A key whose contents are commented out.
     if (entry.is === "plain" && entry.value === null) return;
     const known = [...new Set(KEYS.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length).split(".")[0] ?? ""))];
     if (entry.is !== "map") {
-      const wrong = prefix === "" ? "settings are keys with values" : `${prefix.slice(0, -1)} has keys below it, and no value of its own`;
-      this.#tell({ line: entry.line, wrong, right: `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}` });
+      const wrong = prefix === "" ? "settings must be key: value lines" : `${prefix.slice(0, -1)} is a group of keys and has no value`;
+      this.#report({ line: entry.line, wrong, right: `known keys${prefix === "" ? "" : ` of ${prefix.slice(0, -1)}`}: ${known.join(", ")}` });
       return;
     }
     for (const pair of entry.pairs) this.#pair(pair, prefix, known);
@@ -114,14 +114,14 @@ class Reading {
 
   #named(key: SettingKey, pair: Pair, prefix: string) {
     if (NAME.exec(key)?.[1] === "provider" && !this.#providers.includes(pair.key)) {
-      this.#tell(unknownKey(pair.line, pair.key, this.#providers, prefix));
+      this.#report(unknownKey(pair.line, pair.key, this.#providers, prefix));
       return;
     }
     this.#read(key, pair, `${prefix}${pair.key}`, (value) => (this.values[key] as Map<string, unknown>).set(pair.key, value));
   }
 
   #read(key: SettingKey, pair: Pair, path: string, keep: (value: unknown) => void) {
-    const value = SETTINGS[key].kind.read(pair.value, path, this.#tell);
+    const value = SETTINGS[key].kind.read(pair.value, path, this.#report);
     this.set.push(path);
     if (value !== undefined) keep(key === "roots.<provider>" ? (value as readonly string[]).map((folder) => this.#expand(folder)) : value);
   }
@@ -134,7 +134,7 @@ class Reading {
     const fault = unknownKey(pair.line, pair.key, known, prefix);
     const [group = "", ...rest] = pair.key.split(".");
     const elsewhere = KEYS.find((key) => key.endsWith(`.${pair.key}`));
-    if (rest.length > 0 && known.includes(group)) this.#tell({ ...fault, right: `write ${group}: and on the next line, further in, ${rest.join(".")}:` });
-    else this.#tell(elsewhere === undefined ? fault : { ...fault, right: `did you mean: ${elsewhere}` });
+    if (rest.length > 0 && known.includes(group)) this.#report({ ...fault, right: `write ${group}: and ${rest.join(".")}: indented on the next line` });
+    else this.#report(elsewhere === undefined ? fault : { ...fault, right: `did you mean: ${elsewhere}` });
   }
 }

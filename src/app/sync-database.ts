@@ -13,25 +13,25 @@ import type { SyncOptions } from "./sync.ts";
 
 export type FoundDatabase = Found & { readonly stream: DatabaseStream };
 
-/** What is remembered of a database as a whole. */
+/** The stored state of a database. */
 interface Memory {
   readonly mark: Mark | null;
-  /** Objects that may change without anything telling of it. */
+  /** Objects that may change without a new revision. */
   readonly open: readonly string[];
 }
 
-/** An object to be looked at; its revision where it is known. */
+/** An object to check, with its revision if known. */
 interface Due {
   readonly object: string;
   readonly revision: string;
 }
 
-/** How long reading may keep everything else waiting. */
+/** How long reading may block the event loop. */
 const TURN_MS = 20;
 
 /**
- * Reads what is new in a database: the objects that changed, and of these the rows that changed.
- * What was read stays read if the rest fails; the database as a whole counts as read only if nothing did, so that it is tried again.
+ * Reads what is new in a database: changed objects, and of these the changed rows. Objects read before a failure stay
+ * read; the database is marked as read only if all succeeded, so that it is tried again.
  */
 export async function syncDatabase(found: FoundDatabase, before: FileState | null, store: Store, writer: Writer, options: SyncOptions): Promise<void> {
   const trouble = (error: unknown, where: string) => {
@@ -57,7 +57,7 @@ export async function syncDatabase(found: FoundDatabase, before: FileState | nul
     for (const one of due) {
       try {
         const after = db.moment(() => readObject(db, plan, found, one, store, writer));
-        if (after !== null && now !== null && plan.news?.isOpen(after.parser, now) === true) open.add(one.object);
+        if (after !== null && now !== null && plan.changes?.isOpen(after.parser, now) === true) open.add(one.object);
         else open.delete(one.object);
       } catch (error) {
         isComplete = false;
@@ -87,10 +87,10 @@ function memoryIn(before: FileState | null): Memory {
 }
 
 function whatIsDue(db: ProductDatabase, plan: DatabasePlan, { path, stamp }: FoundDatabase, { mark, open }: Memory, before: FileState | null, store: Store) {
-  const now = plan.news === undefined ? null : (db.one(plan.news.mark) as Mark | null);
+  const now = plan.changes === undefined ? null : (db.one(plan.changes.mark) as Mark | null);
   const isSame = before !== null && !before.gone && before.identity === stamp.identity;
-  if (plan.news !== undefined && isSame && mark !== null && now !== null && Number(db.one(plan.news.lost(mark))?.lost) !== 1) {
-    const changed = plan.news.changed(mark, now);
+  if (plan.changes !== undefined && isSame && mark !== null && now !== null && Number(db.one(plan.changes.lost(mark))?.lost) !== 1) {
+    const changed = plan.changes.changed(mark, now);
     if (changed !== null) {
       const objects = new Set([...db.all(changed).map((row) => String(row.object)), ...open]);
       return { due: [...objects].map((object): Due => ({ object, revision: "" })), now, gone: [] };
@@ -106,7 +106,7 @@ function whatIsDue(db: ProductDatabase, plan: DatabasePlan, { path, stamp }: Fou
   return { due: listed.filter((one) => !isRead(one)), now, gone: [...known.values()].filter((state) => !state.gone && !paths.has(state.path)) };
 }
 
-/** The state it is in then; null for one that is not there. */
+/** Returns the new state of the object; null if it does not exist. */
 function readObject(
   db: ProductDatabase,
   plan: DatabasePlan,
@@ -130,12 +130,12 @@ function readObject(
     rows.push(row);
     read += length;
     if (record === null) {
-      problems.tell({ code: "record-too-large", where: `${path}:${row}`, detail: `${length} bytes` });
+      problems.add({ code: "record-too-large", where: `${path}:${row}`, detail: `${length} bytes` });
       continue;
     }
     const findings = parser.push(record, position, row);
     for (const o of findings.observations) observations.push(o);
-    for (const p of findings.problems) problems.tell(p);
+    for (const p of findings.problems) problems.add(p);
     if (findings.observations.length > 0) for (const draft of parser.events(record, position, row)) texts.push(...saidIn(draft, { row }));
   }
   db.checkUndisturbed();
@@ -156,22 +156,22 @@ function readObject(
 
 /** The records of an object that are new since `saved`, oldest first. */
 export async function* objectRecords(found: FoundDatabase, object: string, saved: unknown, counts: ReadCounts): AsyncGenerator<RecordRow> {
-  yield* await asked(found, counts, (db, plan) => [...db.records(plan.rows(object, saved))].sort((a, b) => a.position - b.position));
+  yield* await query(found, counts, (db, plan) => [...db.records(plan.rows(object, saved))].sort((a, b) => a.position - b.position));
 }
 
-/** One of them; null if it is gone by now. */
+/** One record; null if it no longer exists. */
 export async function objectRecord(found: FoundDatabase, object: string, row: string, counts: ReadCounts): Promise<RecordRow | null> {
-  const [record] = await asked(found, counts, (db, plan) => [...db.records(plan.row(object, row))]);
+  const [record] = await query(found, counts, (db, plan) => [...db.records(plan.row(object, row))]);
   return record ?? null;
 }
 
-/** Nothing where the database cannot be read at this moment: whoever looked before has told of it. */
-async function asked(found: FoundDatabase, counts: ReadCounts, ask: (db: ProductDatabase, plan: DatabasePlan) => RecordRow[]): Promise<RecordRow[]> {
+/** Returns nothing if the database cannot be read now; the sync has reported it. */
+async function query(found: FoundDatabase, counts: ReadCounts, read: (db: ProductDatabase, plan: DatabasePlan) => RecordRow[]): Promise<RecordRow[]> {
   try {
     const db = new ProductDatabase(await loadSqlite(), found.path, counts);
     try {
       const plan = found.stream.plan(db.schema());
-      return "unknown" in plan ? [] : ask(db, plan);
+      return "unknown" in plan ? [] : read(db, plan);
     } finally {
       db.close();
     }

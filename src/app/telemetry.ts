@@ -8,14 +8,14 @@ import { unpackWhole } from "../transports/unpack.ts";
 import { Failure } from "./failure.ts";
 import { type Env, recordingsRoot } from "./home.ts";
 
-/** What became of an OTLP request: how many of its entries are of products that we know, and where these are kept. */
+/** The result of an OTLP request: number of entries of known products, and the files they were written to. */
 export interface Kept {
   readonly taken: number;
   readonly refused: number;
   readonly recordings: readonly string[];
 }
 
-/** The request that was sent, however it was packed and written. Throws a `Failure` or `TooLarge` that says what is wrong with it. */
+/** Decompresses and parses the request. Throws a `Failure` or `TooLarge`. */
 export function telemetryIn(
   signal: Signal,
   body: Buffer,
@@ -28,13 +28,13 @@ export function telemetryIn(
   } catch (error) {
     const { message } = error as Error;
     if (error instanceof TooLarge) throw error;
-    throw new Failure("usage", `this is no OTLP request of ${signal}: ${message}`, ["send OTLP as JSON or as protobuf"]);
+    throw new Failure("usage", `not an OTLP request of ${signal}: ${message}`, ["send OTLP as JSON or as protobuf"]);
   }
-  if (request === null) throw new Failure("usage", `this is no OTLP request of ${signal}`, ["send OTLP as JSON or as protobuf"]);
+  if (request === null) throw new Failure("usage", `not an OTLP request of ${signal}`, ["send OTLP as JSON or as protobuf"]);
   return request;
 }
 
-/** Keeps what a product's own telemetry says, as it came, a file a day. What is nobody's is left alone. */
+/** Records the telemetry of known products unparsed, one file per day. Ignores other entries. */
 export function keepTelemetry(signal: Signal, request: JsonObject, env: Env, now = Date.now()): Kept {
   const { list } = SIGNALS[signal];
   const recorders = new Map<string, Recorder>();

@@ -1,7 +1,7 @@
-/** Something that cannot be done at the moment. */
+/** Something that the server cannot do at the moment. */
 export interface Trouble {
   readonly code: TroubleCode;
-  /** What cannot be done, why, and what is done instead. */
+  /** What cannot be done, why, and what happens instead. */
   readonly message: string;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -9,7 +9,7 @@ export interface Trouble {
 
 export type TroubleCode = "not-up-to-date" | "index-unusable" | "polling" | "not-announced";
 
-/** What cannot be done at the moment; empty when all is well. */
+/** The current troubles. */
 export class Troubles {
   readonly #now = new Map<TroubleCode, Trouble>();
   readonly #onChange: (all: readonly Trouble[]) => void;

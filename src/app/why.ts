@@ -2,7 +2,7 @@ import { nativeCall, placeOf } from "../core/ids.ts";
 import type { Forest, LinkedAgent } from "../core/link.ts";
 import type { ParentEvidence } from "../core/parents.ts";
 
-/** Every piece of evidence for an agent's parent and status, and which one decided. */
+/** All evidence for an agent's parent and status, and what decided. */
 export function explain(forest: Forest, agent: LinkedAgent) {
   const uriOf = (key: LinkedAgent["key"] | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
   const decided = agent.evidence.find((e) => e.parent === agent.parent);
@@ -27,15 +27,15 @@ export function explain(forest: Forest, agent: LinkedAgent) {
       ...agent.statements.map((s) => ({ at: iso(s.at), says: `${s.state}: ${s.says}`, source: s.source, from: placeOf(s.id) })),
       ...(agent.own === null
         ? []
-        : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.stands]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
+        : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.state]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
     ],
   };
 }
 
 const STANDS = {
-  answered: "the last answer is finished",
-  failed: "the last answer is an API error",
+  answered: "the last response is complete",
+  failed: "the last response is an API error",
   interrupted: "interrupted by the user",
-  open: "the last answer is not finished",
+  open: "the last response is incomplete",
 } as const;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -1,11 +1,11 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 
-/** A YAML file as far as settings need it, every part with the line it stands on. */
+/** The part of YAML that settings need; every value with its line. */
 export type Entry =
   | { readonly is: "map"; readonly line: number; readonly pairs: readonly Pair[] }
   | { readonly is: "list"; readonly line: number; readonly items: readonly Entry[] }
-  /** `words` is the value as it was written. */
-  | { readonly is: "plain"; readonly line: number; readonly value: unknown; readonly words: string };
+  /** `words` is the value as written. */
+  | { readonly is: "plain"; readonly line: number; readonly value: unknown; readonly source: string };
 
 export interface Pair {
   readonly key: string;
@@ -13,7 +13,7 @@ export interface Pair {
   readonly value: Entry;
 }
 
-/** Null for a file that says nothing. Import this module only where there is a file to read: the package is slow to load. */
+/** Null for an empty file. Import this module only if there is a file: the package is slow to load. */
 export function readYaml(text: string): { readonly root: Entry | null } | { readonly line: number; readonly wrong: string } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -34,9 +34,9 @@ export function readYaml(text: string): { readonly root: Entry | null } | { read
         }),
       };
     if (isSeq<Node>(node)) return { is: "list", line, items: node.items.map((item) => entryOf(item, line)) };
-    const words = node?.range ? text.slice(node.range[0], node.range[1]) : "";
-    // Aliases stay what they are: a value that no setting can have.
-    return { is: "plain", line, value: isScalar(node) ? node.value : node === null ? null : undefined, words };
+    const source = node?.range ? text.slice(node.range[0], node.range[1]) : "";
+    // Aliases are not resolved; no setting accepts them.
+    return { is: "plain", line, value: isScalar(node) ? node.value : node === null ? null : undefined, source };
   };
   const { contents } = document;
   return { root: contents === null || (isScalar(contents) && contents.value === null) ? null : entryOf(contents, 1) };

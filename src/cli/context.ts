@@ -1,11 +1,12 @@
 import { closeHome } from "../app/home.ts";
-import type { Library } from "../app/library.ts";
+import type { Library, ThreadFilter } from "../app/library.ts";
 import { openLibrary } from "../app/open.ts";
 import { listPrice } from "../app/prices.ts";
 import { checkTarget, resolve } from "../app/resolve.ts";
 import { loadSettings, type SettingsFile } from "../app/settings.ts";
 import { troubleLine, troubleOf } from "../app/trouble.ts";
 import type { AgentTree } from "../core/agent.ts";
+import { ago, bytes, plural } from "../core/format.ts";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
 import type { Problem } from "../core/problem.ts";
@@ -13,7 +14,7 @@ import { treeOf } from "../core/record.ts";
 import { oneLine } from "./render/printable.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
-/** Options every command takes. */
+/** Options that every command accepts. */
 export interface CommonOptions {
   readonly json?: boolean;
   readonly color?: boolean;
@@ -21,36 +22,47 @@ export interface CommonOptions {
   readonly debug?: boolean;
 }
 
-/** What a command works with. */
+/** What commands get besides their arguments. */
 export interface Context {
   readonly terminal: Terminal;
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
-  /** Read once, when first asked for: help and the like must work whatever the file holds. */
+  /** Loaded on first use, so that --help works with an invalid settings file. */
   settings(): Promise<SettingsFile>;
-  /** Up to date with the disk. */
-  library(): Promise<Library>;
-  /** The agents that the words name, and the trees they stand in. Bad words are told before anything is read. */
-  find<Words extends readonly string[]>(...uris: Words): Promise<Sought<Words>>;
+  /** Synced with the disk. With a page, only the files of its threads are read; `Library.reading` counts the rest. */
+  library(page?: ThreadFilter): Promise<Library>;
+  /** Resolves the URIs to agents and loads their trees. Invalid URIs are rejected before anything is read. */
+  find<Uris extends readonly string[]>(...uris: Uris): Promise<Found<Uris>>;
   treeOf(forest: Forest, key: AgentKey): AgentTree;
 }
 
-export interface Sought<Words extends readonly string[]> {
+export interface Found<Uris extends readonly string[]> {
   readonly library: Library;
   readonly forest: Forest;
-  readonly agents: { readonly [K in keyof Words]: LinkedAgent };
+  readonly agents: { readonly [K in keyof Uris]: LinkedAgent };
 }
 
-/** What is shown lacks something: said once, on stderr. */
-export function tell({ talk }: Terminal, problems: readonly Problem[]): void {
+/** Prints a warning to stderr if records of these agents could not be read. */
+export function warnOfProblems({ notify: talk }: Terminal, problems: readonly Problem[]): void {
   const line = troubleLine(problems);
   if (line !== null) talk(oneLine(line));
 }
 
-/** What the command that runs works with. */
+/** Prints to stderr how much was not read yet; `next` is the suggested next step. */
+export function printUnread({ notify: talk }: Terminal, { reading }: Library, next: string): void {
+  if (reading === null) return;
+  const [files, size] = [reading.all - reading.done, reading.allBytes - reading.bytes];
+  const newest = ago(new Date(reading.reachesMs).toISOString(), Date.now());
+  talk(`not read yet: ${plural(files, "file")}, ${bytes(size)}, last modified ${newest} or earlier; ${next}`);
+}
+
+/** The library of the current command. */
 let current: Library | null = null;
 
-/** True where a command failed because the index was damaged: it was made anew by now, and the command may run once more. */
+/**
+ * Returns true if the command failed because of a damaged index. The index has been rebuilt, and the command may run
+ * again.
+ */
 export async function isRepaired(error: unknown): Promise<boolean> {
   if (current === null || !current.index.distrust(error)) return false;
   await current.refreshPaths([]);
@@ -68,13 +80,14 @@ export function openContext(options: CommonOptions): Context {
     return loaded;
   };
   let price = listPrice;
-  const library = async () => {
+  const library = async (page?: ThreadFilter) => {
     const began = performance.now();
-    const { talk, progress } = terminal;
+    const { notify: talk, progress } = terminal;
     const found = await openLibrary({ env, settings: await settings(), talk, ...(progress === null ? {} : { onProgress: progress }) });
     current = found;
     price = found.price;
-    await found.refresh();
+    await found.refresh(page);
+    progress?.(1, 1);
     if (options.debug === true) {
       const { files, bytes, lines } = found.counts;
       process.stderr.write(`debug: opened ${files} files, read ${bytes} bytes and ${lines} lines in ${Math.round(performance.now() - began)} ms\n`);
@@ -92,13 +105,13 @@ export function openContext(options: CommonOptions): Context {
       const found = await library();
       const rows = uris.map((uri) => resolve(found, uri));
       const forest = found.forestOf(rows.map((row) => row.key));
-      tell(
+      warnOfProblems(
         terminal,
         rows.flatMap((row) => troubleOf(found, forest, row.key)),
       );
       return { library: found, forest, agents: rows.map((row) => agentOf(forest, row.key)) as never };
     },
-    // Whoever has a forest has it from the library.
+    // Prices are loaded with the library, and a forest always comes from it.
     treeOf: (forest, key) => treeOf(forest, key, price),
   };
 }

@@ -1,5 +1,8 @@
+import { DESTINATIONS, TRACE_SWITCHES } from "../app/export/destinations/index.ts";
+
+const WIDTH = Math.max(...DESTINATIONS.map(({ format }) => format.length)) + 2;
+
 export const EXPORT_HELP = `
-langsmith  CC_LANGSMITH_API_KEY or LANGSMITH_API_KEY, CC_LANGSMITH_PROJECT, LANGSMITH_ENDPOINT, CC_LANGSMITH_METADATA and the rest
-otlp       OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
-Both are sent to as agents work while a server runs, or by hooks, with TRACE_TO_LANGSMITH=true or TRACE_TO_OTLP=true.
-What is sent waits in an outbox until it has arrived: retinue outbox.`;
+${DESTINATIONS.map(({ format, variables }) => `${format.padEnd(WIDTH)}${variables}`).join("\n")}
+With ${TRACE_SWITCHES}, a running server or the hooks send traces while agents work.
+Items stay in the outbox until the service confirms them: retinue outbox.`;

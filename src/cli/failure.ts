@@ -5,28 +5,28 @@ import { visible } from "../core/visible.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 
-/** The one place where an error becomes words on stderr and an exit code. */
+/** The only place that turns an error into a message on stderr and an exit code. */
 export function report(error: unknown, options: { readonly debug: boolean; readonly usage: string }): number {
   if (error instanceof CommanderError) {
-    // Help and version were asked for and are printed already.
+    // --help and --version; already printed.
     if (error.exitCode === 0) return 0;
-    say(error.message.replace(/^error: /, ""), [options.usage]);
+    print(error.message.replace(/^error: /, ""), [options.usage]);
     return EXIT.usage;
   }
   const failure = asFailure(error);
   if (failure !== null) {
-    say(failure.message, failure.next);
+    print(failure.message, failure.next);
     if (options.debug && failure.cause !== undefined) trace(failure.cause);
     return EXIT[failure.code];
   }
-  say(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run again with --debug and report what it prints"]);
+  print(error instanceof Error ? error.message : String(error), ["this is a bug in retinue; run it again with --debug and report the output"]);
   if (options.debug) trace(error);
   return EXIT.failed;
 }
 
-/** A stack trace repeats the message, which may quote a transcript. */
+/** Escaped, because a stack trace repeats the message, which may quote a transcript. */
 const trace = (error: unknown) => process.stderr.write(`${visible(inspect(error))}\n`);
 
-function say(message: string, next: readonly string[]) {
+function print(message: string, next: readonly string[]) {
   process.stderr.write(visible([`retinue: ${message}`, ...next.map((line) => `  ${line}`), ""].join("\n")));
 }

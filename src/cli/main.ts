@@ -2,13 +2,13 @@ import { isRepaired } from "./context.ts";
 import { report } from "./failure.ts";
 import { buildProgram, usageFor, withUnknownCommand } from "./program.ts";
 
-// A reader such as `head` may go before we are done; that is its right and no error.
+// EPIPE: a reader such as `head` may close the pipe early.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   throw error;
 });
 
-// A command that has printed something cannot begin once more.
+// A command that has printed output cannot be repeated.
 let isPrinted = false;
 const write = process.stdout.write.bind(process.stdout);
 process.stdout.write = ((...args: Parameters<typeof write>) => {

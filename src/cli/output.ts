@@ -2,8 +2,11 @@ import { writeFileSync } from "node:fs";
 import { Failure } from "../app/failure.ts";
 import { visible } from "../core/visible.ts";
 
-/** Prints a document, or writes it for nobody else's eyes. A terminal gets it made harmless, a program as it is. */
-export function give(text: string, out: string | undefined): void {
+/**
+ * Prints a document, or writes it to a file that only the user can read. Control characters are escaped on a terminal
+ * only.
+ */
+export function writeOutput(text: string, out: string | undefined): void {
   if (out === undefined) return void process.stdout.write(process.stdout.isTTY ? visible(text) : text);
   try {
     writeFileSync(out, text, { mode: 0o600 });
@@ -12,7 +15,7 @@ export function give(text: string, out: string | undefined): void {
   }
 }
 
-/** Until somebody interrupts. */
+/** Aborted by SIGINT, SIGTERM or SIGHUP. */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());

@@ -1,5 +1,6 @@
 import { Argument, Command, CommanderError, Option } from "commander";
-import { FILE_FORMATS, type FileFormat, OLD_TRACES, SENT_FORMATS, type SentFormat } from "../app/export/formats.ts";
+import { SENT_FORMATS, type SentFormat } from "../app/export/destinations/index.ts";
+import { FILE_FORMATS, type FileFormat, OLD_TRACES } from "../app/export/formats.ts";
 import { Failure } from "../app/failure.ts";
 import { HOOKABLE } from "../app/hook-install.ts";
 import { PROVIDER_NAMES } from "../app/machine.ts";
@@ -22,7 +23,7 @@ import type { OutboxOptions } from "./commands/outbox.ts";
 import type { ProxyOptions } from "./commands/proxy.ts";
 import { RELAY_HELP, type RelayOptions, relay } from "./commands/relay.ts";
 import { EVENT_FORMATS, type RunOptions, run } from "./commands/run.ts";
-import { search } from "./commands/search.ts";
+import { type SearchOptions, search } from "./commands/search.ts";
 import { type ServeOptions, serve } from "./commands/serve.ts";
 import { type ShowOptions, show } from "./commands/show.ts";
 import { type StatsOptions, stats } from "./commands/stats.ts";
@@ -39,12 +40,12 @@ const URI = "<provider>://<thread>[/<agent>], a thread id, a prefix of one, or l
 
 export function buildProgram(): Command {
   const program = serving(common(new Command("retinue")))
-    .description("Shows what the agents of your agents did: who asked whom for what, what each did and cost, how it ended.")
+    .description("Shows the sub-agents of your coding agents as a tree: who spawned whom, with which prompt, what each did and cost, and how it ended.")
     .version(productVersion(), "-V, --version")
     .argument("[uri]", URI)
-    .option("-I, --head", "print the YAML frontmatter alone")
-    .option("--full", "all messages, with reasoning, notes and tool results")
-    // Without this the program would eat the options of its commands.
+    .option("-I, --head", "print only the YAML frontmatter")
+    .option("--full", "include all messages, reasoning, notes and tool results")
+    // Otherwise the program would consume the options of its sub-commands.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
@@ -53,164 +54,167 @@ export function buildProgram(): Command {
     .showHelpAfterError(false)
     .action((uri: string | undefined, options: ShowOptions & ServeOptions) => {
       if (uri !== undefined) return show(open(program), checked(uri, program), options);
-      if (options.head === true) throw new Failure("usage", "--head wants to know of what", ["write retinue --head <uri>"]);
+      if (options.head === true) throw new Failure("usage", "--head needs a URI", ["write retinue --head <uri>"]);
       return serve(open(program), options);
     });
   program.hook("preAction", (_, command) => {
     if (command !== program && program.opts<ShowOptions>().head === true)
-      throw new Failure("usage", `--head does not go with ${command.name()}`, ["write retinue --head <uri>, or the command without --head"]);
+      throw new Failure("usage", `--head cannot be used with ${command.name()}`, ["write retinue --head <uri>, or the command without --head"]);
   });
 
   serving(common(program.command("serve")))
-    .description("start the local server and open the dashboard; retinue alone does the same")
+    .description("start the local server and open the dashboard (the default command)")
     .action((options: ServeOptions, command: Command) => serve(open(command), options));
   serving(common(program.command("demo")))
-    .description("the same on recorded agents that work once more, in a temporary home")
+    .description("open the dashboard on replayed recordings, in a temporary home")
     .action((options: ServeOptions, command: Command) => demo(open(command), options));
   common(program.command("ls"))
     .description("recent top-level threads: status, agents, tokens, cost, title")
-    .addOption(new Option("--provider <name>", "only this product's").choices(PROVIDER_NAMES))
-    .option("--cwd <folder>", "only threads that worked in this folder or below")
+    .addOption(new Option("--provider <name>", "only threads of this product").choices(PROVIDER_NAMES))
+    .option("--cwd <folder>", "only threads in this folder or below")
     .option("--since <time>", "only threads active since then: 30m, 2h, 3d, 1w, or a date")
     .option("--limit <n>", "how many", "20")
-    .option("--running", "only threads that run now")
+    .option("--all", "list all threads, after reading everything")
+    .option("--running", "only running threads")
+    .option("--wait", "read everything first; by default only the files of the listed threads are read")
     .action((options: LsOptions, command: Command) => ls(open(command), options));
   program
     .command("statusline")
-    .description("one line for an agent's own status line, or one for each agent shown there; reads what it is asked on stdin")
+    .description("print text for a product's status line, or for each row of its agent list; reads the request from stdin")
     .action(async () => void process.stdout.write(await (await import("./statusline.ts")).statusline(process.env)));
   common(program.command("tree"))
-    .description("the tree of agents, with own and subtree columns")
+    .description("print the tree of agents, with own and subtree usage")
     .argument("<uri>", URI)
     .option("--all", "fold nothing")
-    .option("--timeline", "who worked when, who waited for whom, and what the end had to wait for")
+    .option("--timeline", "when each agent worked or waited, and the critical path")
     .action((uri: string, options: TreeOptions, command: Command) => tree(open(command), uri, options));
   common(program.command("events"))
-    .description("what happened, one JSON line an event")
+    .description("print events, one JSON object per line")
     .argument("<uri>", URI)
-    .option("--subtree", "of the agents below as well")
-    .option("--follow", "go on with what happens from now on, until interrupted")
+    .option("--subtree", "include the agents below")
+    .option("--follow", "keep printing new events until interrupted")
     .action((uri: string, options: EventsOptions, command: Command) => events(open(command), uri, options));
   common(program.command("run"))
     .description(
-      "run an agent's command, or a script around one, as it is, and record what it says; its output, exit code and signals pass through untouched, and it outlives us if we are killed (not on Windows)",
+      "run an agent's command, or a script that runs one, and record its output; output, exit code and signals are passed through unchanged, and the command survives if retinue is killed (not on Windows)",
     )
-    .argument("<command...>", "the command and its arguments, best behind --")
-    .option("--events", "print what happens as events instead of what the command prints")
-    .addOption(new Option("--format <format>", "of the events: all of them, or SubAgentSpawned lines only (agent_id, session_id, …)").choices(EVENT_FORMATS))
+    .argument("<command...>", "the command and its arguments, preferably after --")
+    .option("--events", "print events instead of the command's output")
+    .addOption(new Option("--format <format>", "events: all events; spawned: only SubAgentSpawned lines (agent_id, session_id, …)").choices(EVENT_FORMATS))
     .passThroughOptions()
-    .action((words: string[], options: RunOptions, command: Command) => run(open(command), words, options));
+    .action((argv: string[], options: RunOptions, command: Command) => run(open(command), argv, options));
   common(program.command("hooks"))
-    .description("have an agent's hooks tell us what happens, or no longer; shows the change to its settings and asks")
-    .addArgument(new Argument("<action>", "what to do").choices(["install", "uninstall"]))
+    .description("install or uninstall retinue's hooks; shows the change to the product's settings and asks first")
+    .addArgument(new Argument("<action>", "install or uninstall").choices(["install", "uninstall"]))
     .addArgument(new Argument("<provider>", "whose settings").choices(HOOKABLE))
     .option("--yes", "do not ask")
     .action((action: "install" | "uninstall", provider: string, options: HooksOptions, command: Command) => hooks(open(command), action, provider, options));
   common(program.command("search"))
-    .description("full text over everything people and agents said and asked tools to do")
-    .argument("<words...>", "all of them must occur; the last may be unfinished")
+    .description("search messages, prompts and tool calls")
+    .argument("<words...>", "all words must occur; the last one may be a prefix")
     .option("--limit <n>", "how many", "20")
-    .action((words: string[], options: { limit: string }, command: Command) => search(open(command), words, options));
+    .option("--wait", "index all text first; otherwise no more than 64 MB of new text is indexed, the newest first")
+    .action((words: string[], options: SearchOptions, command: Command) => search(open(command), words, options));
   common(program.command("stats"))
-    .description("tokens, cost, time and outcome by day, model, agent type, project and kind of task")
-    .addOption(new Option("--by <what>", "only by this").choices(GROUPS))
-    .option("--since <time>", "only what was spent since then: 2h, 3d, 1w, or a date")
-    .option("--limit <n>", "how many lines each", "10")
+    .description("tokens, cost, time and outcome by day, model, agent type, project and template")
+    .addOption(new Option("--by <what>", "group by this only").choices(GROUPS))
+    .option("--since <time>", "only usage since then: 2h, 3d, 1w, or a date")
+    .option("--limit <n>", "lines per group", "10")
     .action((options: StatsOptions, command: Command) => stats(open(command), options));
   common(program.command("watch"))
-    .description("the live tree in the terminal: who runs, on what, since when, for how much; ? shows the keys")
+    .description("the live tree in the terminal; press ? for help")
     .argument("[uri]", URI)
     .action((uri: string | undefined, _: object, command: Command) => watch(open(command), uri));
   common(program.command("why"))
-    .description("every piece of evidence for its parent and its status, and which one decided")
+    .description("list all evidence for an agent's parent and status, and what decided")
     .argument("<uri>", URI)
     .action((uri: string, _: object, command: Command) => why(open(command), uri));
   common(program.command("verify"))
-    .description("sums what was counted against what the product itself reports; exit 1 where they differ")
+    .description("compare retinue's sums with the totals that the product reports; exit 1 if they differ")
     .argument("[uri]", URI)
     .action((uri: string | undefined, _: object, command: Command) => verify(open(command), uri));
   common(program.command("link"))
-    .description("put an agent under another by hand; wins over every other rule, and is shown as manual")
+    .description("set an agent's parent manually; overrides all other evidence")
     .argument("<child>", URI)
     .argument("<parent>", URI)
     .action((child: string, parent: string, _: object, command: Command) => link(open(command), child, parent));
   common(program.command("unlink"))
-    .description("take a manual link back")
+    .description("remove a manual link")
     .argument("<child>", URI)
     .action((child: string, _: object, command: Command) => unlink(open(command), child));
   common(program.command("import"))
-    .description("take in a transcript from elsewhere, with its agents, or what an agent's command printed as JSON; it is then found like any other")
-    .argument("<file>", "the transcript of a session, or of one agent, or the output of an agent's command; - for stdin")
-    .option("--replace", "even if another one of the same session is here already")
+    .description("import a transcript from another machine, with its agents, or the JSON output of an agent's command")
+    .argument("<file>", "the transcript of a thread or an agent, or the output of an agent's command; - for stdin")
+    .option("--replace", "replace a different transcript of the same thread")
     .action((path: string, options: { replace?: boolean }, command: Command) => importTranscript(open(command), path, options));
   common(program.command("relay"))
-    .description("follow a product's server: all that happens on it is kept and shown, as it happens")
-    .addArgument(new Argument("<provider>", "whose server it is").choices(RELAYED_NAMES))
-    .option("--url <server>", "where it is; otherwise where such a server is as a rule")
+    .description("follow a product's server and record its event stream")
+    .addArgument(new Argument("<provider>", "the server's product").choices(RELAYED_NAMES))
+    .option("--url <server>", "the server's URL (default: the product's usual address)")
     .addHelpText("after", RELAY_HELP)
     .action((name: string, options: RelayOptions, command: Command) => relay(open(command), name, options));
   common(program.command("proxy"))
-    .description("an API proxy that records what agents ask and links it to them; prints its address")
-    .option("--port <n>", "listen at this port; 0 for any that is free (default: 4748)")
-    .option("--host <address>", "listen at this address (default: 127.0.0.1)")
-    .option("--upstream <url>", "where requests go, with the path that comes before theirs (default: the API's own address)")
-    .option("--via <url>", "an HTTP proxy on the way there")
-    .option("--timeout <time>", "how long the upstream may be silent", "10m")
-    .option("--token", "ask everybody for a token, which the printed address carries; asked for anyway beyond this machine")
-    .option("--redact", "write down only what the settings of redaction let through")
+    .description("start an API proxy that records model calls and links them to agents; prints its address")
+    .option("--port <n>", "port to listen on; 0 for any free port (default: 4748)")
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .option("--upstream <url>", "where to forward requests, with an optional path prefix (default: the API's own address)")
+    .option("--via <url>", "use this HTTP proxy to reach the upstream")
+    .option("--timeout <time>", "maximum time without data from the upstream", "10m")
+    .option("--token", "require a token, which the printed address contains; always required on non-loopback addresses")
+    .option("--redact", "apply the redaction settings before recording")
     .action(async (options: ProxyOptions, command: Command) => (await import("./commands/proxy.ts")).proxy(open(command), options));
   common(program.command("export"))
-    .description("a tree for other tools: LangSmith and OpenTelemetry are sent to, the others are written; without secrets")
+    .description(`export a tree: ${SENT_FORMATS.join(" and ")} send it, the other formats write a file; secrets are removed`)
     .addArgument(new Argument("<format>", "for whom").choices([...SENT_FORMATS, ...FILE_FORMATS]))
     .argument("[uri]", URI)
-    .option("--out <file>", "write it to this file; what would be sent is written instead of sent")
-    .option("--preview", "print exactly what would leave this machine, and send nothing")
-    .option("--follow", "go on with what happens from now on, until interrupted; without a URI: of all threads")
-    .option("--backfill", "all threads, with --since; goes on where it stopped")
+    .option("--out <file>", "write to this file instead of sending or printing")
+    .option("--preview", "print exactly what would be sent, and send nothing")
+    .option("--follow", "keep exporting new activity until interrupted; without a URI, of all threads")
+    .option("--backfill", "export all threads active since --since; continues where it stopped")
     .option("--since <time>", "how far back: 2h, 3d, 1w, or a date")
-    .addOption(new Option("--old <how>", "turns that began more than a day ago, which LangSmith's cloud refuses").choices(OLD_TRACES))
-    .addOption(new Option("--level <level>", "how much to tell, instead of what the settings say").choices(REDACTION_LEVELS))
+    .addOption(new Option("--old <how>", "what to do with turns that began more than a day ago, which LangSmith's cloud refuses").choices(OLD_TRACES))
+    .addOption(new Option("--level <level>", "redaction level, overriding the settings").choices(REDACTION_LEVELS))
     .addHelpText("after", EXPORT_HELP)
-    // Loaded on demand, as the two below: no other command needs what they do.
+    // Imported on demand, as for the next two commands: no other command needs these modules.
     .action(async (format: SentFormat | FileFormat, uri: string | undefined, options: ExportOptions, command: Command) =>
       (await import("./commands/export.ts")).exportTree(open(command), format, uri, options),
     );
   common(program.command("outbox"))
-    .description("what waits to be sent, and why")
-    .option("--retry", "try again at once, what was refused too")
-    .option("--drop", "throw away what was refused")
-    .option("--limit <n>", "how many items of each", "10")
+    .description("list the items waiting to be sent, with the reason")
+    .option("--retry", "send waiting and refused items again now")
+    .option("--drop", "delete refused items")
+    .option("--limit <n>", "items per destination", "10")
     .action(async (options: OutboxOptions, command: Command) => (await import("./commands/outbox.ts")).outbox(open(command), options));
   common(program.command("hook"))
-    .description("what agents' hooks call: keeps the payload on stdin, wakes the server and is gone; prints nothing")
-    .option("--flush", "send what happened since the last time, if tracing is switched on")
-    .option("--stay", "with --flush: stay until the turns that are under way have ended")
+    .description("called by agents' hooks: records the payload from stdin and notifies the server; prints nothing")
+    .option("--flush", "send new turns, if tracing is enabled")
+    .option("--stay", "with --flush: wait until running turns have ended")
     .action(async (options: HookOptions, command: Command) => (await import("./commands/hook.ts")).hook(open(command), options));
   common(program.command("token"))
-    .description("what lets other programs use the server or the proxy where the system does not tell that they are yours")
-    .addArgument(new Argument("<action>", "print the token, or an address that lets a browser in").choices(TOKEN_ACTIONS))
+    .description("print the access token of the server or proxy, for systems that do not report the owner of a connection")
+    .addArgument(new Argument("<action>", "show: print the token; link: print a URL that gives a browser access").choices(TOKEN_ACTIONS))
     .option("--proxy", "the token of the proxy")
     .addHelpText("after", TOKEN_HELP)
     .action((action: (typeof TOKEN_ACTIONS)[number], options: TokenOptions, command: Command) => token(open(command), action, options));
   common(program.command("doctor"))
-    .description("what was found where, what could not be read and why")
+    .description("report root folders, what was found and what could not be read")
     .action((_: object, command: Command) => doctor(open(command)));
   common(program.command("completions"))
-    .description("what your shell needs to complete commands and options")
+    .description("print a completion script for your shell")
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
     .addHelpText("after", COMPLETIONS_HELP)
     .action((shell: (typeof SHELLS)[number], _: object, command: Command) => completions(open(command), program, shell));
   return program;
 }
 
-/** How the command that was meant is written. */
+/** The usage line of the command in `args`. */
 export function usageFor(program: Command, args: readonly string[]): string {
   const command = program.commands.find((c) => args.includes(c.name()));
-  const words = command === undefined ? "[options] <uri> or <command>" : `${command.name()} ${command.usage()}`;
-  return `usage: retinue ${words} (retinue ${command === undefined ? "" : `${command.name()} `}--help tells more)`;
+  const form = command === undefined ? "[options] <uri> or <command>" : `${command.name()} ${command.usage()}`;
+  return `usage: retinue ${form} (retinue ${command === undefined ? "" : `${command.name()} `}--help for details)`;
 }
 
-/** The common options count wherever they stand, before the command or after it. */
+/** Common options are accepted before and after the command. */
 function open(command: Command): Context {
   const given = [command.opts<CommonOptions>(), command.parent?.opts<CommonOptions>() ?? {}];
   const any = (name: "json" | "quiet" | "debug") => given.some((options) => options[name] === true);
@@ -222,18 +226,18 @@ function common(command: Command): Command {
     .showSuggestionAfterError(false)
     .option("--json", "print JSON")
     .option("--no-color", "no colours")
-    .option("--quiet", "no talk on stderr")
-    .option("--debug", "say what was read and how long it took");
+    .option("--quiet", "no messages on stderr")
+    .option("--debug", "print what was read and how long it took");
 }
 
 function serving(command: Command): Command {
   return command
-    .option("--port <n>", "listen at this port; otherwise at one that is free")
-    .option("--host <address>", "listen at this address; beyond this machine everybody is asked for a token")
+    .option("--port <n>", "port to listen on (default: a free one)")
+    .option("--host <address>", "address to listen on; a token is required on non-loopback addresses")
     .option("--no-open", "do not open a browser");
 }
 
-/** A bare word that cannot be an id was meant as a command. */
+/** A bare word that cannot be an id is taken for a mistyped command. */
 const isWord = (word: string) => /^[a-z][\w-]*$/i.test(word) && word !== "latest" && !/^(?:[\da-f-]{6,}|ses_.*)$/i.test(word);
 
 function checked(uri: string, program: Command): string {
@@ -243,16 +247,16 @@ function checked(uri: string, program: Command): string {
 
 function unknownCommand(word: string, program: Command): Failure {
   const names = program.commands.map((c) => c.name());
-  const meant = nearest(word, names);
-  return new Failure("usage", `unknown command ${JSON.stringify(word)}: it is neither a command nor a URI`, [
-    meant === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${meant}`,
+  const suggestion = nearest(word, names);
+  return new Failure("usage", `unknown command ${JSON.stringify(word)}: neither a command nor a URI`, [
+    suggestion === null ? `commands: ${names.join(", ")}` : `did you mean: retinue ${suggestion}`,
   ]);
 }
 
-/** The parser complains of what follows an unknown command; it is the command that is wrong. */
+/** The parser reports the arguments after an unknown command; the error should name the command. */
 export function withUnknownCommand(error: unknown, program: Command): unknown {
   const [first] = program.args;
-  const isOfWords = error instanceof CommanderError && ["commander.excessArguments", "commander.unknownOption"].includes(error.code);
+  const isParserError = error instanceof CommanderError && ["commander.excessArguments", "commander.unknownOption"].includes(error.code);
   const isKnown = first === undefined || first === "help" || program.commands.some((c) => c.name() === first);
-  return isOfWords && !isKnown && isWord(first) ? unknownCommand(first, program) : error;
+  return isParserError && !isKnown && isWord(first) ? unknownCommand(first, program) : error;
 }

@@ -3,13 +3,13 @@ import type { Env } from "../app/home.ts";
 import { settingsPath } from "../app/settings.ts";
 import { SETTINGS } from "../app/settings-table.ts";
 
-/** Every key of the settings file, in the form of the lists above it in `retinue --help`. */
+/** All settings keys, formatted like the option lists of `retinue --help`. */
 export function settingsHelp(env: Env, width = 80): string {
   const help = new Help();
   help.prepareContext({ helpWidth: width });
   const rows = Object.entries(SETTINGS);
   const longest = Math.max(...rows.map(([key]) => key.length));
-  const items = rows.map(([key, { says, shown }]) => help.formatItem(key, longest, `${says} Default: ${shown}.`, help));
+  const items = rows.map(([key, { text: says, shown }]) => help.formatItem(key, longest, `${says} Default: ${shown}.`, help));
   return help
     .formatItemList(`Settings, in ${settingsPath(env)}:`, items, help)
     .join("\n")

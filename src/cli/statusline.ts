@@ -1,5 +1,8 @@
-/** `retinue statusline`: what an agent's own status line shows of the agents below it. An entry of its own: it is asked several times a second. */
-import { askedFor, readInput, type StatusAsked, sessionTree } from "../app/session-tree.ts";
+/**
+ * `retinue statusline`: the sub-agents of a session, for the product's own status line. A separate entry point, because
+ * products run it several times a second.
+ */
+import { readInput, type StatusAsked, sessionTree, statusRequestIn } from "../app/session-tree.ts";
 import type { AgentTree } from "../core/agent.ts";
 import { count, duration, money, plural } from "../core/format.ts";
 import { asObject, parseJson, printJson } from "../core/json.ts";
@@ -9,17 +12,17 @@ import { clip } from "./render/table.ts";
 import { labelOf, walk } from "./render/tree.ts";
 
 const WIDTH = 120;
-/** Agents named on the line; the others are counted. */
+/** Number of agents named on the line; the others are counted. */
 const NAMED = 2;
 
 export async function statusline(env: NodeJS.ProcessEnv, input: () => string | null = readInput): Promise<string> {
   try {
-    const asked = askedFor(asObject(parseJson(input() ?? "")?.value) ?? {});
+    const asked = statusRequestIn(asObject(parseJson(input() ?? "")?.value) ?? {});
     const tree = asked === null ? null : await sessionTree(asked, env);
     if (asked === null || tree === null) return "";
     return asked.rows === null ? `${lineOf(tree, asked.columns ?? (Number(env.COLUMNS) || WIDTH), asked.costUsd)}\n` : rowsOf(tree, asked);
   } catch {
-    // A status line has no room for complaints, and an agent that shows it no use for them; retinue doctor tells.
+    // Errors are not shown on a status line; `retinue doctor` lists them.
     return "";
   }
 }
@@ -44,7 +47,7 @@ export function lineOf(tree: AgentTree, width: number, costUsd: number | null = 
   return clip(parts.join(" · "), width);
 }
 
-/** A line of JSON for each row that we know more of than the product shows. */
+/** One line of JSON for each row that retinue knows more about than the product. */
 function rowsOf(tree: AgentTree, { rows, columns }: StatusAsked): string {
   const known = new Map([...walk(tree)].flatMap((agent) => (agent.agentId === null ? [] : [[agent.agentId, agent] as const])));
   return (rows ?? [])

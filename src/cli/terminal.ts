@@ -1,20 +1,22 @@
 import pc from "picocolors";
+import type { OnProgress } from "../app/library.ts";
+import { duration, bytes as size } from "../core/format.ts";
 import { visible } from "../core/visible.ts";
 
-/** Where a command writes, and how wide and colourful that may be. stdout is data, stderr is talk. */
+/** The output of a command, its width and its colours. Data goes to stdout, messages go to stderr. */
 export interface Terminal {
   readonly out: (text: string) => void;
-  readonly talk: (text: string) => void;
-  /** Columns to fill; null when nobody looks and lines may be as long as they are. */
+  readonly notify: (text: string) => void;
+  /** Width in columns; null if the output is not a terminal and lines need no limit. */
   readonly width: number | null;
   readonly colors: ReturnType<typeof pc.createColors>;
-  /** Shows how far long work is, on a terminal only. */
+  /** Shows the progress of long work; null if stderr is not a terminal. */
   readonly progress: Progress | null;
-  /** The same for other work than reading files. */
+  /** The same for work other than reading files. */
   readonly progressOf: ((doing: string, what: string) => Progress) | null;
 }
 
-export type Progress = (done: number, all: number) => void;
+export type Progress = OnProgress;
 
 export function openTerminal(options: { readonly color: boolean; readonly quiet: boolean }): Terminal {
   const { stdout, stderr, env } = process;
@@ -23,7 +25,7 @@ export function openTerminal(options: { readonly color: boolean; readonly quiet:
   const progressOf = stderr.isTTY && !options.quiet ? (doing: string, what: string) => progressBar(stderr, doing, what) : null;
   return {
     out: (text) => stdout.write(`${harmless(text, colorful)}\n`),
-    talk: (text) => {
+    notify: (text) => {
       if (!options.quiet) stderr.write(`${harmless(text, colorful)}\n`);
     },
     width: stdout.isTTY ? stdout.columns || 80 : Number.isInteger(columns) && columns > 0 ? columns : null,
@@ -33,10 +35,10 @@ export function openTerminal(options: { readonly color: boolean; readonly quiet:
   };
 }
 
-/** The codes that `colors` writes. */
+/** The escape codes that `colors` writes. */
 const OWN_COLORS = /(\u001b\[(?:[0127]|2[27]|3[1-9])m)/;
 
-/** What every text goes through before a terminal gets it: whatever a transcript holds, the terminal obeys nothing but our own colours. */
+/** Removes control characters, which may come from transcripts, except our own colours. */
 export function harmless(text: string, colorful: boolean): string {
   if (!colorful) return visible(text);
   return text
@@ -45,20 +47,24 @@ export function harmless(text: string, colorful: boolean): string {
     .join("");
 }
 
-/** Drawn only once work takes long enough to be noticed. */
+/** Drawn only after a delay, so that short work does not flicker. */
 function progressBar(stream: NodeJS.WriteStream, doing: string, what: string): Progress {
-  const began = performance.now();
-  let drawn = 0;
-  return (done, all) => {
+  let [began, drawn] = [performance.now(), 0];
+  return (done, all, bytes) => {
     const now = performance.now();
     if (done === all) {
       if (drawn > 0) stream.write("\r\u001b[K");
+      [began, drawn] = [now, 0];
       return;
     }
     if (now - began < 500 || now - drawn < 100) return;
     drawn = now;
-    const cells = 24;
-    const full = Math.round((done / all) * cells);
-    stream.write(`\r${doing} ${"█".repeat(full)}${"░".repeat(cells - full)} ${done}/${all} ${what}`);
+    const share = bytes === undefined ? done / all : bytes.done / Math.max(1, bytes.all);
+    const left = share === 0 ? "" : `, ${duration(((now - began) / share) * (1 - share))} left`;
+    const full = Math.round(share * CELLS);
+    const sizes = bytes === undefined ? "" : `, ${size(bytes.done)} of ${size(bytes.all)}`;
+    stream.write(`\r${doing} ${"█".repeat(full)}${"░".repeat(CELLS - full)} ${done}/${all} ${what}${sizes}${left}\u001b[K`);
   };
 }
+
+const CELLS = 24;

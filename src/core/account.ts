@@ -7,10 +7,10 @@ export interface OfModel {
   readonly amounts: Amounts;
 }
 
-/** A trace of a call without a record, and the agent in whose records it is. */
+/** Evidence of a model call without a record, and the agent whose records contain it. */
 export type Trace = UnrecordedCall & { readonly agent: Pick<GatheredAgent, "key" | "calls"> };
 
-/** What a total states beyond what is known: where there is a reason for it, and where not. */
+/** The difference between a stated total and the known model calls: the explained and the unexplained part. */
 export interface Account {
   readonly explained: readonly Explained[];
   readonly unexplained: readonly OfModel[];
@@ -18,28 +18,29 @@ export interface Account {
 
 export interface Explained extends OfModel {
   /**
-   * `base-lost`: the total goes on from one that is not here. `not-final`: output that the records never got. `own-behalf`: no agent used this model.
-   * `unrecorded`: the records show calls that they do not hold. `not-itemized`: answers whose records tell only their output.
+   * `base-lost`: the total continues one that is not available. `not-final`: output that was never recorded.
+   * `own-behalf`: no agent used this model. `unrecorded`: the records show model calls that they do not contain.
+   * `not-itemized`: responses whose records have only output tokens.
    */
   readonly why: "base-lost" | "not-final" | "own-behalf" | "unrecorded" | "not-itemized";
   readonly traces: readonly Trace[];
-  /** How many answers are not final. */
+  /** Number of responses without final counts. */
   readonly answers: number;
 }
 
 interface Known {
   readonly stated: readonly OfModel[];
-  /** The calls that the total counts. */
+  /** The model calls that the total includes. */
   readonly covered: readonly ModelCall[];
-  /** All calls of the thread, at any time. */
+  /** All model calls of the thread. */
   readonly used: readonly ModelCall[];
   readonly traces: readonly Trace[];
   readonly isBaseLost: boolean;
-  /** Somebody in the thread worked, and no answer is known that it got. */
+  /** An agent of the thread worked, but none of its responses is known. */
   readonly isAnyoneSilent: boolean;
 }
 
-/** Looks for reasons why more is stated than known. That more is known than stated has none. */
+/** Explains why the total exceeds the known calls. The opposite is never explained. */
 export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSilent }: Known): Account {
   const counted = covered.map((call) => ({ model: call.model, amounts: call.tokens }));
   const differences = sumByModel(stated, counted).filter(({ amounts }) => !isNothing(amounts));
@@ -48,7 +49,7 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
     return { explained: differences.map((of) => because(of, "base-lost")), unexplained: [] };
 
   const models = new Set(used.map((call) => nameOf(call.model)));
-  // Of somebody whose answers are lost, no model can be ruled out.
+  // If responses of an agent are missing, no model can be ruled out.
   const isNobodys = (model: string) => models.size > 0 && !models.has(model) && !isAnyoneSilent;
   const onAny = traces.filter((trace) => trace.on === "any");
   const [explained, left]: [Explained[], OfModel[]] = [[], []];
@@ -67,17 +68,17 @@ export function account({ stated, covered, used, traces, isBaseLost, isAnyoneSil
     else if (onOwn.length > 0) explained.push(because(of, "unrecorded", { traces: onOwn }));
     else left.push(of);
   }
-  // Calls of the product's own go to one model. Where one shows calls that no agent made, they went there, and explain no other.
+  // Internal calls use one model. If one model shows calls that no agent made, they explain no other model.
   const [only] = left;
   const isTheirs = onAny.length > 0 && left.length === 1 && !explained.some((e) => e.why === "own-behalf");
   if (only === undefined || !isTheirs || isNegative(only.amounts)) return { explained, unexplained: left };
   return { explained: [...explained, because(only, "unrecorded", { traces: onAny })], unexplained: [] };
 }
 
-/** An alias and the dated model behind it are one model. */
+/** An alias and the dated model behind it are the same model. */
 const nameOf = (model: string) => model.replace(/[-@]\d{8}$/, "");
 
-/** The sums of the first less those of the second, model by model. */
+/** The sums of `plus` minus those of `minus`, by model. */
 export function sumByModel(plus: readonly OfModel[], minus: readonly OfModel[]): OfModel[] {
   const sums = new Map<string, Amounts>();
   const take = (how: typeof addAmounts) => (of: OfModel) => sums.set(nameOf(of.model), how(sums.get(nameOf(of.model)) ?? NO_AMOUNTS, of.amounts));
@@ -88,5 +89,5 @@ export function sumByModel(plus: readonly OfModel[], minus: readonly OfModel[]):
 
 const isOutputAlone = (amounts: Amounts) => COMPARED.every((kind) => kind === "outputTokens" || (amounts[kind] ?? 0) === 0);
 
-/** Of an agent that was never seen to use any model, nothing can be ruled out. */
+/** For an agent without a known model, no model can be ruled out. */
 const worksOn = (agent: Trace["agent"], model: string) => agent.calls.length === 0 || Iterator.from(agent.calls).some((call) => nameOf(call.model) === model);

@@ -5,16 +5,16 @@ export const STATUSES = ["pendingInit", "running", "completed", "errored", "shut
 export type Status = (typeof STATUSES)[number];
 export type StatusSource = Exclude<Source, "manual">;
 
-/** Where an agent stands, who says so, and the deciding fact in one line for a person. */
+/** The status of an agent, its source, and the deciding fact in one line. */
 export interface StatusVerdict {
   readonly status: Status;
   readonly statusSource: StatusSource;
   readonly statusReason: string;
-  /** What a running agent is doing or waiting for. */
+  /** What a running agent does or waits for. */
   readonly activity: string | null;
 }
 
-/** Why this parent. `evidence` starts with the deciding piece. */
+/** Why this parent. `evidence` begins with the deciding piece. */
 export interface LinkRecord {
   readonly rule: string;
   readonly source: Source;
@@ -23,7 +23,7 @@ export interface LinkRecord {
   readonly evidence: readonly [string, ...string[]];
 }
 
-/** The public record of one agent, `retinue/agent@1`. Unknown values are null, never left out. */
+/** The public record of one agent, `retinue/agent@1`. Unknown values are null, never omitted. */
 export interface AgentRecord extends StatusVerdict {
   readonly schema: "retinue/agent@1";
   readonly uri: string;
@@ -51,7 +51,7 @@ export interface AgentRecord extends StatusVerdict {
   readonly endedAt: string | null;
   readonly lastActivityAt: string | null;
   readonly durationMs: number | null;
-  /** `reported`: what the product itself said when the agent ended; in no sum. */
+  /** `reported`: usage that the product reported when the agent ended; not in any sum. */
   readonly usage: { readonly own: Usage; readonly internal: Usage | null; readonly subtree: Usage; readonly reported: ReportedUsage | null };
   readonly counts: {
     readonly messages: number;

@@ -2,13 +2,14 @@ import { type Fold, NAME } from "./fold.ts";
 import { folderOf } from "./folded.ts";
 import type { AgentKey, CallKey, MatchKey } from "./ids.ts";
 import { byTime, type Observation, type ObservationOf, type Unseen } from "./observation.ts";
+import { isReport } from "./origin.ts";
 
 export type SpawnCall = ObservationOf<"spawn-called">;
 
-/** Who made which tool call, under all the names a call has. */
+/** The agent that made each tool call, under all names of a call. */
 export class CallBook {
   readonly #callers = new Map<CallKey, Caller>();
-  /** Who got the result: whoever made the call, if its record is lost. */
+  /** The agent that received the result: the caller, if the record of the call is missing. */
   readonly #receivers = new Map<CallKey, Caller>();
   readonly #spawns = new Map<CallKey, SpawnCall>();
   readonly #aliases = new Map<CallKey, CallKey>();
@@ -18,7 +19,7 @@ export class CallBook {
 
   readonly #folded: ReadonlyMap<AgentKey, Fold>;
 
-  /** No call that matters was made, or answered, in the records of two agents of which one is folded. */
+  /** Requires that no relevant call is in the records of two agents of which one is folded. */
   constructor(facts: readonly Observation[], folded: ReadonlyMap<AgentKey, Fold> = new Map()) {
     this.#folded = folded;
     for (const o of facts) {
@@ -39,7 +40,7 @@ export class CallBook {
   }
 
   isRefused = (call: CallKey) => this.#refused.has(call);
-  /** What the result of the call says, else what the call itself asks for. */
+  /** From the result of the call, else from the call itself. */
   unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
   resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
   callerOf = (alias: CallKey): AgentKey | undefined => {
@@ -53,14 +54,14 @@ export class CallBook {
 }
 
 /** What the product wrote down knows when the call was made; a live source only when it heard of it. */
-const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (a.live === b.live ? a.id < b.id : b.live === true);
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
 
 interface Caller {
   readonly agent: AgentKey;
   readonly at: number | null;
 }
 
-/** Of several the earliest, then the first by name. */
+/** The earliest, then the first by name. */
 function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
   const known = callers.get(call);
   const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));

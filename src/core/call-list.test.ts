@@ -51,7 +51,7 @@ describe("what is added up over calls that grow", () => {
     expect(of(columns.with([]))).toBe(10);
   });
 
-  it("is right for a list that somebody kept while the calls grew", () => {
+  it("is correct for a list kept while the calls grew", () => {
     const columns = new CallColumns();
     const { of } = summing();
     columns.push(call(1));

@@ -1,3 +1,4 @@
+import { NumberRows, TextColumn } from "./columns.ts";
 import type { ModelCall } from "./gather.ts";
 import type { RecordKey } from "./ids.ts";
 import type { Tokens } from "./usage.ts";
@@ -40,7 +41,7 @@ export class CallSums<Sum> {
     const { start, copy, add } = this.#adding;
     const { count, keptIn, from } = closedIn(calls);
     const known = this.#known.get(keptIn);
-    // A list that somebody kept while it grew elsewhere is added up from its beginning.
+    // An older, shorter list is added up from its beginning.
     const closed = known === undefined || known.count > count ? { count: 0, sum: start() } : known;
     if (known === undefined) this.#known.set(keptIn, closed);
     let sum: Sum | null = null;
@@ -63,43 +64,44 @@ const KINDS = [
   "cacheWriteTokens",
   "cacheWrite1hTokens",
 ] as const satisfies readonly (keyof Tokens)[];
-/** Its time, then its tokens. */
-const NUMBERS = 1 + KINDS.length;
+/** The columns of numbers: the time, which common part, then the tokens. */
+const AT = 0;
+const COMMON = 1;
+const TOKENS = 2;
 
-/** Model calls by the hundred thousand: numbers in one row, and what most of them have in common once. */
+/** Model calls by the hundred thousand: numbers in columns, and the fields that many of them share once. */
 export class CallColumns {
-  #numbers = new Float64Array(NUMBERS);
-  readonly #responses: RecordKey[] = [];
-  /** For each, the number of what it has in common with others. */
-  #kinds = new Uint32Array(1);
+  readonly #numbers = new NumberRows(TOKENS + KINDS.length);
+  readonly #responses = new TextColumn();
   readonly #common: Common[] = [];
   readonly #numberOf = new Map<string, number>();
-  /** What each has for itself, where it has any. */
+  #last = -1;
+  /** Fields that few calls have. */
   readonly #own = new Map<number, Own>();
 
   get length(): number {
-    return this.#responses.length;
+    return this.#numbers.length;
   }
 
   get bytes(): number {
-    return this.#numbers.byteLength + this.#kinds.byteLength + 64 * this.#responses.length + 128 * this.#own.size;
+    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size;
   }
 
   push({ response, at, tokens, rows, askedAt, costUsd, ...common }: ModelCall): void {
-    const i = this.#responses.length;
-    this.#responses.push(response);
-    if (NUMBERS * i === this.#numbers.length) {
-      this.#numbers = grown(this.#numbers, new Float64Array(2 * this.#numbers.length));
-      this.#kinds = grown(this.#kinds, new Uint32Array(2 * this.#kinds.length));
-    }
-    this.#numbers[NUMBERS * i] = at ?? Number.NaN;
-    for (const [k, kind] of KINDS.entries()) this.#numbers[NUMBERS * i + 1 + k] = tokens[kind];
-    const name = JSON.stringify(common);
-    const number = this.#numberOf.get(name) ?? this.#common.push(common) - 1;
-    this.#numberOf.set(name, number);
-    this.#kinds[i] = number;
     if (rows !== null || askedAt !== undefined || costUsd !== undefined)
-      this.#own.set(i, { rows, ...(askedAt === undefined ? {} : { askedAt }), ...(costUsd === undefined ? {} : { costUsd }) });
+      this.#own.set(this.length, { rows, ...(askedAt === undefined ? {} : { askedAt }), ...(costUsd === undefined ? {} : { costUsd }) });
+    const number = this.#commonNumber(common);
+    this.#responses.push(response);
+    this.#numbers.push([at ?? Number.NaN, number, ...KINDS.map((kind) => tokens[kind])]);
+  }
+
+  /** Most calls have the same ones as the call before. */
+  #commonNumber(common: Common): number {
+    if (isSame(common, this.#common[this.#last])) return this.#last;
+    const name = JSON.stringify(common);
+    this.#last = this.#numberOf.get(name) ?? this.#common.push(common) - 1;
+    this.#numberOf.set(name, this.#last);
+    return this.#last;
   }
 
   /** Those that are there by now, and these behind them. */
@@ -113,19 +115,31 @@ export class CallColumns {
   }
 
   #call(i: number): ModelCall {
-    const number = (k: number) => this.#numbers[NUMBERS * i + k] ?? 0;
-    const at = number(0);
-    const [inputTokens, outputTokens, reasoningTokens] = [number(1), number(2), number(3)];
-    const tokens = { inputTokens, outputTokens, reasoningTokens, cacheReadTokens: number(4), cacheWriteTokens: number(5), cacheWrite1hTokens: number(6) };
-    const common = this.#common[this.#kinds[i] ?? 0] as Common;
-    return { response: this.#responses[i] as RecordKey, rows: null, at: Number.isNaN(at) ? null : at, ...this.#own.get(i), ...common, tokens };
+    const at = this.#numbers.get(i, AT);
+    const amount = (kind: number) => this.#numbers.get(i, TOKENS + kind);
+    const tokens: Tokens = {
+      inputTokens: amount(0),
+      outputTokens: amount(1),
+      reasoningTokens: amount(2),
+      cacheReadTokens: amount(3),
+      cacheWriteTokens: amount(4),
+      cacheWrite1hTokens: amount(5),
+    };
+    const common = this.#common[this.#numbers.get(i, COMMON)] as Common;
+    return { response: this.#responses.get(i) as RecordKey, rows: null, at: Number.isNaN(at) ? null : at, ...this.#own.get(i), ...common, tokens };
   }
+}
+
+/** Field by field, with no look into values that are not simple. */
+function isSame(a: Common, b: Common | undefined): boolean {
+  if (b === undefined) return false;
+  let count = 0;
+  for (const field in a) {
+    if (a[field as keyof Common] !== b[field as keyof Common]) return false;
+    count += 1;
+  }
+  return count === Object.keys(b).length;
 }
 
 type Own = Pick<ModelCall, "rows" | "askedAt" | "costUsd">;
 type Common = Omit<ModelCall, "response" | "at" | "tokens" | keyof Own>;
-
-function grown<T extends Float64Array | Uint32Array>(from: T, to: T): T {
-  to.set(from);
-  return to;
-}

@@ -12,7 +12,7 @@ const thread = (status: Status, below: readonly CardAgent[] = [], rest: Partial<
   below,
   ...rest,
 });
-const agent = (status: Status, lastSaid: CardAgent["lastSaid"] = "launched"): CardAgent => ({ status, lastSaid });
+const agent = (status: Status, lastReported: CardAgent["lastReported"] = "launched"): CardAgent => ({ status, lastReported: lastReported });
 
 describe("the stage of a card", () => {
   it.each([
@@ -38,7 +38,9 @@ describe("the stage of a card", () => {
   });
 
   const status = fc.constantFrom(...STATUSES);
-  const agents = fc.array(fc.record({ status, lastSaid: fc.constantFrom(null, "launched", "revived", "completed", "errored", "shutdown") }), { maxLength: 6 });
+  const agents = fc.array(fc.record({ status, lastReported: fc.constantFrom(null, "launched", "revived", "completed", "errored", "shutdown") }), {
+    maxLength: 6,
+  });
   const threads = fc.array(fc.record({ status, lastAt: fc.option(fc.nat(5_000)), plan: fc.constant(null), activity: fc.constant(null), below: agents }), {
     maxLength: 5,
   }) as fc.Arbitrary<CardThread[]>;

@@ -2,25 +2,25 @@ import type { Status } from "./agent.ts";
 import type { LifecycleState } from "./observation.ts";
 import type { Plan } from "./plan.ts";
 
-/** A unit of work as people see it on a board. */
+/** Stages of a card. */
 export const STAGES = ["queued", "working", "done", "failed"] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** What is known of an agent of a card, as far as it matters to the card. */
+/** What a card needs to know of an agent. */
 export interface CardAgent {
   readonly status: Status;
-  /** The last thing its parent's records say of it. */
-  readonly lastSaid: LifecycleState | null;
+  /** The last state that its parent's records report. */
+  readonly lastReported: LifecycleState | null;
 }
 
 /** A top-level thread of a card. */
 export interface CardThread {
   readonly status: Status;
-  /** Its own last sign of life; those of its agents do not count. */
+  /** Its own last activity, without that of its agents. */
   readonly lastAt: number | null;
   readonly plan: Plan | null;
   readonly activity: string | null;
-  /** Everybody below it. */
+  /** All agents below it. */
   readonly below: readonly CardAgent[];
 }
 
@@ -30,17 +30,17 @@ export interface Progress {
   readonly current: string | null;
 }
 
-/** A card as everybody sees it. */
+/** The public form of a card. */
 export interface Card {
   readonly id: string;
   readonly title: string;
   readonly stage: Stage;
-  /** Whoever waits for a person, at any depth, the longest first. */
+  /** Agents at any depth that wait for a person, longest first. */
   readonly waiting: readonly Waiting[];
   readonly progress: Progress | null;
   /** URIs of its top-level threads. */
   readonly threads: readonly string[];
-  /** Agents that are shown here because it is the only card that is worked on; nobody knows whose they are. */
+  /** Agents assigned by a guess, because this is the only active card. */
   readonly inferred: readonly string[];
   readonly agents: { readonly total: number; readonly running: number };
   readonly createdAt: string;
@@ -49,7 +49,7 @@ export interface Card {
 
 export interface Waiting {
   readonly uri: string;
-  /** What people call the agent. */
+  /** Display name of the agent. */
   readonly agent: string;
   readonly for: string;
   readonly says: string;
@@ -61,9 +61,9 @@ const hasFailed = (status: Status) => status === "errored" || status === "shutdo
 const ENDINGS: ReadonlySet<LifecycleState | null> = new Set(["completed", "errored", "shutdown"]);
 
 /**
- * The stage follows from the top-level threads alone. Agents below can only delay that the card is done, and only those that somebody above still waits for:
- * one that its parent was told the end of, and that a person set to work again, moves nothing.
- * `queuedAt`: a person put it back then, and what its threads did before counts no more.
+ * The stage is derived from the top-level threads. Agents below can only delay `done`, and only those whose end was not
+ * reported to their parent yet.
+ * `queuedAt`: when a user queued the card again; earlier activity does not count.
  */
 export function stageOf(threads: readonly CardThread[], queuedAt: number | null = null): Stage {
   const begun = threads.filter(({ status, lastAt }) => status !== "notFound" && status !== "pendingInit" && (queuedAt === null || (lastAt ?? 0) > queuedAt));
@@ -73,9 +73,9 @@ export function stageOf(threads: readonly CardThread[], queuedAt: number | null 
   return begun.some(isDelayed) ? "working" : "done";
 }
 
-export const isDelayed = ({ below }: CardThread) => below.some(({ status, lastSaid }) => isAtWork(status) && !ENDINGS.has(lastSaid));
+export const isDelayed = ({ below }: CardThread) => below.some(({ status, lastReported }) => isAtWork(status) && !ENDINGS.has(lastReported));
 
-/** How far the thread is that did something last, of those that wrote down a plan; else what the last one does. */
+/** The progress of the most recently active thread with a plan; else the activity of the last one. */
 export function progressOf(threads: readonly CardThread[]): Progress | null {
   const newestFirst = threads.toSorted((a, b) => (b.lastAt ?? 0) - (a.lastAt ?? 0));
   const planned = newestFirst.find(({ plan }) => plan !== null && plan.length > 0);

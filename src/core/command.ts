@@ -1,14 +1,14 @@
-/** A command line as far as it can be read without knowing the program: which program it runs, and with which options. */
+/** A command line, parsed without knowledge of the program: its name and options. */
 export interface Command {
-  /** What the program is called, without folder and ending; of `npx` and the like, the package. */
+  /** The program without folder and extension; for `npx` and the like, the package. */
   readonly name: string;
   readonly args: readonly string[];
 }
 
 const RUNNERS = new Set(["npx", "bunx", "pnpx", "node", "bun"]);
 
-export function commandOf(words: readonly string[]): Command | null {
-  let rest = words;
+export function commandOf(argv: readonly string[]): Command | null {
+  let rest = argv;
   if (baseName(rest[0]) === "env") rest = rest.slice(1);
   while (/^[A-Za-z_]\w*=/.test(rest[0] ?? "")) rest = rest.slice(1);
   const runner = baseName(rest[0]);
@@ -18,14 +18,14 @@ export function commandOf(words: readonly string[]): Command | null {
   }
   const [first, ...args] = rest;
   if (first === undefined) return null;
-  // A scoped package is named with its scope, and any package may be named with its version.
+  // A scoped package includes its scope, and any package may include a version.
   const isPackage = RUNNERS.has(runner) && (first.startsWith("@") || !/[\\/]/.test(first));
   return { name: isPackage ? first.replace(/(?<=.)@.*$/, "") : baseName(first), args };
 }
 
 const baseName = (path: string | undefined) => (path?.split(/[\\/]/).at(-1) ?? "").replace(/\.(exe|cmd|c?js|mjs)$/i, "");
 
-/** The value of an option, however it is written: `--name value` or `--name=value`. Null where it is not given, or without one. */
+/** The value of an option: `--name value` or `--name=value`. Null if it is missing or has no value. */
 export function optionIn(args: readonly string[], ...names: readonly string[]): string | null {
   for (const [i, word] of args.entries()) {
     if (word === "--") return null;

@@ -1,19 +1,23 @@
 import { type AgentKey, placeOf, type RecordKey, threadOf } from "./ids.ts";
 import type { Observation } from "./observation.ts";
+import { isReport } from "./origin.ts";
 
-/** Which agents hold a record, and when it was written. */
+/** The agents that contain a record, and when it was written. */
 export interface Claim {
   at: number;
   readonly holders: Set<AgentKey>;
 }
 
-/** Observations of one agent whose records have the same holders: looked at as one, by the earliest. */
+/** Observations of one agent whose records have the same holders, represented by the earliest. */
 interface SameHolders {
   at: number;
   readonly holders: readonly ReadonlySet<AgentKey>[];
 }
 
-/** Claims with the same holders, and the moments at which signs about these change: between two of them they are the same for every record. */
+/**
+ * Claims with the same holders, and the times at which their evidence changes: in between it is the same for every
+ * record.
+ */
 interface Group {
   readonly number: number;
   turns?: readonly number[];
@@ -23,8 +27,8 @@ interface Group {
 const SLACK_MS = 2_000;
 
 /**
- * Signs by which one of two holders of the same record can be told to have copied it.
- * Each is silent where it proves nothing; they are asked in order, the surest first.
+ * Evidence of which of two holders of a record copied it. Each kind may be inconclusive; they are checked in order,
+ * most reliable first.
  */
 export class Copies {
   readonly #claims: ReadonlyMap<RecordKey, Claim>;
@@ -39,7 +43,7 @@ export class Copies {
   readonly #children = new Map<AgentKey, Map<AgentKey, boolean>>();
   readonly #inverted = new Map<AgentKey, ReadonlySet<RecordKey>>();
 
-  /** `rivals` are all agents that hold a record somebody else holds too. */
+  /** `rivals` are all agents that contain a record which another agent contains, too. */
   constructor(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, rivals: ReadonlySet<AgentKey>) {
     this.#claims = claims;
     const wanted = new Set([...rivals, ...[...rivals].map(threadOf)]);
@@ -47,8 +51,8 @@ export class Copies {
       if (o.type === "record") this.#speakers.add(o.speaker);
       if (o.type === "agent-described" && o.file?.bornMs != null)
         this.#born.set(o.agent, Math.min(this.#born.get(o.agent) ?? Number.POSITIVE_INFINITY, o.file.bornMs));
-      // A live source copies nothing, and what it tells came to us by another clock.
-      if (o.live) continue;
+      // Live sources do not copy records, and their times are by another clock.
+      if (isReport(o)) continue;
       for (const holder of new Set([o.speaker, threadOf(o.speaker)])) {
         if (!wanted.has(holder) || (holder !== o.speaker && rivals.has(holder))) continue;
         const list = this.#byHolder.get(holder);
@@ -58,7 +62,7 @@ export class Copies {
     }
   }
 
-  /** True if `b` is known to have copied from `a` the record `key`, written at `at`. */
+  /** True if `b` copied the record `key`, written at `at`, from `a`. */
   beats(a: AgentKey, b: AgentKey, key: RecordKey, at: number): boolean {
     const signs: ((holder: AgentKey, other: AgentKey) => boolean)[] = [
       (holder, other) => this.#beganAfter(holder, other, at),
@@ -74,13 +78,16 @@ export class Copies {
     return false;
   }
 
-  /** It did nothing of its own before the record was written. Holding nothing of its own at all proves nothing. */
+  /**
+   * The holder had no activity of its own before the record was written. Having no records of its own at all proves
+   * nothing.
+   */
   #beganAfter(holder: AgentKey, other: AgentKey, at: number): boolean {
     const first = this.#firstWithout(holder, other);
     return Number.isFinite(first) && first > at;
   }
 
-  /** When `holder` first did something that `other` does not hold. */
+  /** When `holder` first had a record that `other` does not contain. */
   #firstWithout(holder: AgentKey, other: AgentKey): number {
     return remembered(this.#firsts, holder, other, () => {
       let first = Number.POSITIVE_INFINITY;
@@ -116,7 +123,7 @@ export class Copies {
     return group;
   }
 
-  /** Equal for records with the same holders about which every sign says the same. */
+  /** Equal for records with the same holders and the same evidence. */
   look(key: RecordKey, claim: Claim): string {
     const group = this.#groupOf(claim);
     group.turns ??= this.#turns(claim.holders);
@@ -137,7 +144,7 @@ export class Copies {
     return o.keys.some((key) => this.#claims.get(key)?.holders.has(other));
   }
 
-  /** Records that stand below something written later: a session that is forked begins its file, and then copies. */
+  /** Records that follow a later one in the file: a forked session writes its own first record and then copies. */
   #invertedIn(holder: AgentKey): ReadonlySet<RecordKey> {
     const known = this.#inverted.get(holder);
     if (known !== undefined) return known;
@@ -154,7 +161,7 @@ export class Copies {
     return inverted;
   }
 
-  /** Agents' own files stay where they were made: only the original has records of the agents that the shared records tell of. */
+  /** Transcripts of agents are not copied: only the original has records of the agents that the shared records name. */
   #hasChildren(holder: AgentKey, other: AgentKey): boolean {
     return remembered(this.#children, holder, other, () => this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)));
   }
@@ -179,7 +186,7 @@ function remembered<T>(memory: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: 
   return found;
 }
 
-/** How many of the numbers, in order, are not above the limit. */
+/** How many of the sorted numbers are not above the limit. */
 function countUpTo(numbers: readonly number[], limit: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {

@@ -1,16 +1,16 @@
 import type { AgentRecord } from "./agent.ts";
 import { AGENTS, type Span } from "./span.ts";
 
-/** An agent's life, as far as it matters for who waited for whom. */
+/** The lifetime of an agent, for the critical path. */
 export interface Life {
   /** Epoch milliseconds. */
   readonly from: number;
-  /** Now, for one that goes on. */
+  /** The current time if it is running. */
   readonly to: number;
   readonly spans: readonly Span[];
 }
 
-/** Undefined for one that never began. */
+/** Undefined if it never began. */
 export function lifeOf({ startedAt, endedAt, lastActivityAt, status }: AgentRecord, spans: readonly Span[], now: number): Life | undefined {
   if (startedAt === null) return undefined;
   const from = Date.parse(startedAt);
@@ -18,7 +18,7 @@ export function lifeOf({ startedAt, endedAt, lastActivityAt, status }: AgentReco
   return { from, to: Math.max(from, to), spans };
 }
 
-/** For so long the whole could not go on without this agent. */
+/** The interval in which this agent is on the critical path. */
 export interface CriticalPart {
   readonly uri: string;
   readonly from: number;
@@ -28,12 +28,12 @@ export interface CriticalPart {
 interface Wait {
   readonly uri: string;
   readonly since: number;
-  /** When the child began what was waited for, and when it had ended. */
+  /** When the child began the work that was waited for, and when it ended. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Agents in the background may outlive the thread: then all of it has ended when the last of them has. */
+/** Background agents may outlive the thread: the end is then that of the last of them. */
 export function withLast(root: string, lives: ReadonlyMap<string, Life | undefined>): (uri: string) => Life | undefined {
   const own = lives.get(root);
   if (own === undefined) return (uri) => lives.get(uri);
@@ -47,8 +47,8 @@ export function withLast(root: string, lives: ReadonlyMap<string, Life | undefin
 }
 
 /**
- * What the end had to wait for, oldest first: from the end of an agent back to the child that it really waited for, from that child's
- * beginning on with its parent, and so on. Whoever wants the whole to be faster has to make one of these faster.
+ * The critical path, oldest part first: from the end of an agent back to the child that it waited for, from the start
+ * of that child back to its parent, and so on.
  */
 export function criticalPath(root: string, livesAs: (uri: string) => Life | undefined): CriticalPart[] {
   const parts: CriticalPart[] = [];
@@ -63,7 +63,7 @@ export function criticalPath(root: string, livesAs: (uri: string) => Life | unde
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
     const { uri, since, until } = at;
     const life = livesAs(uri) as Life;
-    // Records may contradict each other: nobody waits for itself, nor for whoever waits for it.
+    // Records may contradict each other: ignore waits for the agent itself or for one that waits for it.
     const isAbove = (one: string) => one === uri || stack.some((frame) => frame.uri === one);
     const wait = waitsOf(uri, life).find((one) => one.to <= until && one.to > Math.max(since, one.since) && one.from < one.to && !isAbove(one.uri));
     const from = wait === undefined ? Math.min(since, until) : wait.to;
@@ -74,13 +74,13 @@ export function criticalPath(root: string, livesAs: (uri: string) => Life | unde
   return parts.reverse();
 }
 
-/** When the work began that was waited for: one that had been done by then, and was set to work again, began anew. */
+/** When the work began that was waited for: a revived agent began again. */
 function begunBy({ from, spans }: Life, since: number): number {
   const isAtWork = spans.some((span) => span.from <= since && (span.to ?? Number.POSITIVE_INFINITY) > since);
   return from >= since || isAtWork ? from : (spans.find((span) => span.from > since)?.from ?? from);
 }
 
-/** The latest first. */
+/** Latest first. */
 function waitsIn(life: Life, livesAs: (uri: string) => Life | undefined): Wait[] {
   const waits = life.spans.flatMap((span) =>
     span.kind !== "wait"

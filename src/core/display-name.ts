@@ -1,6 +1,6 @@
 import type { AgentKind } from "./observation.ts";
 
-/** What a record tells about what an agent is called. */
+/** The fields of a record that name an agent. */
 export interface Named {
   readonly title: string | null;
   readonly description: string | null;
@@ -11,12 +11,12 @@ export interface Named {
   readonly sessionId: string;
 }
 
-/** A name is one line; a prompt may be pages. */
+/** A name is one line; a prompt may be pages long. */
 const MAX_CHARS = 160;
 
 /**
- * What an agent is called wherever people see it: its task, with its own name in front where it has one.
- * Its identity is its URI: two agents may well have one name.
+ * The name of an agent in all user interfaces: its task, preceded by its own name if it has one. Not unique; the URI
+ * is.
  */
 export function displayName({ title, description, name, prompt, type, agentId, sessionId }: Named): string {
   const task = lineOf(title) ?? lineOf(description) ?? lineOf(prompt);
@@ -25,7 +25,7 @@ export function displayName({ title, description, name, prompt, type, agentId, s
   return task ?? lineOf(type) ?? agentId ?? sessionId;
 }
 
-/** What kind of agent it is, as tracing tools group agents: its type, whatever task it was given. */
+/** The agent type for tracing tools, which group by it. */
 export const typeName = ({ type, name, kind }: Pick<Named, "type" | "name"> & { readonly kind: AgentKind }) => lineOf(type) ?? lineOf(name) ?? kind;
 
 function lineOf(text: string | null): string | null {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { durationWords, parseDuration } from "./duration.ts";
+import { durationText, parseDuration } from "./duration.ts";
 
 describe("a duration", () => {
   it.each([
@@ -21,6 +21,6 @@ describe("a duration", () => {
     [86_400_000, "1d"],
     [7 * 86_400_000, "1w"],
   ])("of %i ms is written %s", (ms, words) => {
-    expect([durationWords(ms), parseDuration(words)]).toEqual([words, ms]);
+    expect([durationText(ms), parseDuration(words)]).toEqual([words, ms]);
   });
 });

@@ -7,14 +7,14 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Milliseconds of `30s`, `10m`, `2h`, `3d` or `1w`; null for anything else. */
-export function parseDuration(words: string): number | null {
-  const [, number, unit] = /^(\d{1,9})([a-z])$/.exec(words) ?? [];
+export function parseDuration(text: string): number | null {
+  const [, number, unit] = /^(\d{1,9})([a-z])$/.exec(text) ?? [];
   const size = UNITS.get(unit ?? "");
   return number === undefined || size === undefined ? null : Number(number) * size;
 }
 
-/** In the largest unit that leaves no rest, as a person would write it down. */
-export function durationWords(ms: number): string {
+/** In the largest unit without a remainder. */
+export function durationText(ms: number): string {
   const [unit, size] = [...UNITS].reverse().find(([, size]) => ms % size === 0) ?? ["s", 1_000];
   return `${ms / size}${unit}`;
 }

@@ -1,11 +1,12 @@
 import type { Status, StatusSource } from "./agent.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
+import type { FromOrigin } from "./origin.ts";
 import type { Tokens } from "./usage.ts";
 
 export const EVENT_KINDS = ["user", "assistant", "reasoning", "toolCall", "toolResult", "spawn", "status", "compaction", "error", "note"] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
-/** The public record of something that happened, `retinue/event@1`. */
+/** The public form of an event, `retinue/event@1`. */
 export interface AgentEvent {
   readonly schema: "retinue/event@1";
   readonly uri: string;
@@ -14,7 +15,7 @@ export interface AgentEvent {
   readonly at: string | null;
   readonly kind: EventKind;
   readonly text: string | null;
-  /** Where the text is markup that the product wrote for its model: what it says, as a sentence for people. */
+  /** If the text is markup that the product wrote for its model: its content as a readable sentence. */
   readonly summary: string | null;
   readonly tool: EventTool | null;
   readonly usage: Tokens | null;
@@ -23,7 +24,7 @@ export interface AgentEvent {
   readonly ref: EventRef | null;
 }
 
-/** Where a record stands: a line of a file, or a row of a database. */
+/** The place of a record: a line of a file, or a row of a database. */
 export type EventRef = { readonly path: string; readonly line: number } | { readonly path: string; readonly row: string };
 
 export interface EventTool {
@@ -45,21 +46,19 @@ export interface EventSpawn {
   readonly background: boolean;
 }
 
-/** What a provider reads off one record, before the tree gives it a URI and a number. */
-export interface EventDraft {
+/** An event as a provider reads it, without URI and number. */
+export interface EventDraft extends FromOrigin {
   readonly speaker: AgentKey;
   readonly keys: readonly RecordKey[];
   readonly at: number | null;
   readonly kind: Exclude<EventKind, "spawn" | "status">;
   readonly text: string | null;
   readonly tool: { readonly name: string | null; readonly call: CallKey; readonly input: unknown; readonly isError: boolean } | null;
-  /** Tells it from others of its record, where a record changes and their number does not say. */
+  /** Distinguishes it from other events of its record, if the record may change. */
   readonly name?: string;
-  /** Somebody looked on; the product's own records may say the same, and then it is told once. */
-  readonly witness?: true;
-  /** Set on every row of a response; the reader shows each response's tokens once. */
+  /** Set on every row of a response; its tokens are shown once. */
   readonly response: RecordKey | null;
 }
 
-/** What to show people of an event's text. */
+/** The text to show. */
 export const shownText = ({ summary, text }: Pick<AgentEvent, "summary" | "text">) => summary ?? text;

@@ -1,12 +1,12 @@
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
-import type { Api, AskedRow, EndedRow, RequestTag } from "./traffic.ts";
+import type { Api, EndedRow, RequestRow, RequestTag } from "./traffic.ts";
 import type { Tokens } from "./usage.ts";
 
-/** One request to an API and what came of it, as the index knows it. What was said stays in the recording. */
+/** One API request and its outcome, as indexed. The content stays in the recording. */
 export interface Exchange {
   readonly id: string;
   readonly at: number;
-  /** Whose it is, as far as the traffic alone tells: the tree may know better. */
+  /** The agent, according to the traffic alone; the tree may know better. */
   readonly speaker: AgentKey;
   readonly thread: AgentKey;
   readonly response: RecordKey | null;
@@ -17,7 +17,7 @@ export interface Exchange {
   readonly upstream: string;
   readonly model: string | null;
   readonly branch: string;
-  /** The request of the same conversation that this one goes on from, or repeats. */
+  /** The request of the same conversation that this one continues or repeats. */
   readonly before: string | null;
   readonly isRetry: boolean;
   readonly messages: number;
@@ -28,32 +28,32 @@ export interface Exchange {
   readonly usage: Tokens | null;
   readonly firstTokenMs: number | null;
   readonly durationMs: number | null;
-  readonly process: AskedRow["process"];
+  readonly process: RequestRow["process"];
   readonly invocations: readonly Invocation[];
 }
 
-/** A call of a tool that asks for an agent. */
+/** A spawn call in a response. */
 export interface Invocation {
   readonly call: CallKey;
   readonly toolUseId: string;
   readonly name: string;
   readonly prompt: string | null;
   readonly description: string | null;
-  /** `maybe`: the tool may make an agent, or do something else. */
+  /** `maybe`: the tool may spawn an agent or do something else. */
   readonly makes: "one" | "maybe";
 }
 
-/** An exchange and the recording it stands in. */
+/** An exchange and its recording. */
 export interface RecordedExchange extends Exchange {
   readonly file: string;
 }
 
 export interface ExchangeFilter {
-  /** Only what is recorded below one of these. */
+  /** Only recordings below one of these folders. */
   readonly under: readonly string[];
   readonly thread?: AgentKey;
   readonly speakers?: readonly AgentKey[];
   readonly limit: number;
-  /** Goes on behind this one. */
+  /** Continue after this one. */
   readonly after?: { readonly at: number; readonly id: string };
 }

@@ -14,7 +14,7 @@ export class FileFacts implements Pick<Facts, "observations" | "folds"> {
   readonly #all: () => readonly Observation[];
   readonly #folds = new Map<AgentKey, Fold>();
 
-  /** `all` gives every fact that was added, for whoever has to look at them one by one. */
+  /** `all` returns every fact that was added, for processing one by one. */
   constructor(path: string, all: () => readonly Observation[]) {
     this.#path = path;
     this.#all = all;

@@ -1,28 +1,25 @@
 import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
 import type { Fact, Observation } from "./observation.ts";
+import type { FromOrigin } from "./origin.ts";
 import { planIn } from "./plan.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { Findings } from "./provider.ts";
 
-/** The record at hand: where it stands, whose it is, when it was written. */
-export interface RecordContext {
+/** The current record: its place, agent and time. */
+export interface RecordContext extends FromOrigin {
   readonly path: string;
   /** From 1; 0 for a document. */
   readonly line: number;
-  /** The name of a database's row; then `line` is only its order. */
+  /** The name of a database row; `line` is then only its order. */
   readonly row?: string | undefined;
   readonly at: number | null;
   readonly speaker: AgentKey;
   readonly keys: readonly RecordKey[];
-  /** Where it stands among the others of its file; its line, unless one record holds many. */
+  /** Its position in the file; its line, unless one record contains many. */
   readonly order?: number;
-  /** It stands in a recording of a live source. */
-  readonly live?: true;
-  /** Not from the product's own records. */
-  readonly witness?: true;
 }
 
-/** Collects what a parser reads off one record, and gives each observation the id of its place. */
+/** Collects the observations of one record and gives each an id from its place. */
 export class FindingsOf implements Findings {
   readonly observations: Observation[];
   readonly problems: Problem[];
@@ -36,7 +33,7 @@ export class FindingsOf implements Findings {
     this.#place = placeName(record.path, record.line, record.row);
   }
 
-  /** For a part of the record that has a time, ids or an agent of its own. What it finds is found in the whole. */
+  /** For a part of the record with its own time, ids or agent. Its findings are part of the whole. */
   part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
     return new FindingsOf({ ...this.#record, ...of }, this);
   }
@@ -45,17 +42,17 @@ export class FindingsOf implements Findings {
     this.#push(fact, this.#record.keys, this.#record.at);
   }
 
-  /** For what happened at another time than the record as a whole. */
+  /** For a fact with another time than the record. */
   addAt(at: number | null, fact: Fact): void {
     this.#push(fact, this.#record.keys, at);
   }
 
-  /** For what holds of the file even where the record itself is a copy from another one; the copy's time is not the file's. */
+  /** For a fact about the file that holds even if the record is a copy; without the copy's time. */
   addOfFile(fact: Fact): void {
     this.#push(fact, [], null);
   }
 
-  /** A tool was asked to do this: where that is to write down a plan, it is stated. */
+  /** States the plan, if the tool input is one. */
   planned(input: unknown): void {
     const plan = planIn(input);
     if (plan !== null) this.add({ type: "plan-stated", plan });
@@ -66,9 +63,9 @@ export class FindingsOf implements Findings {
   }
 
   #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
-    const { speaker, line, order, live, witness } = this.#record;
+    const { speaker, line, order, origin } = this.#record;
     const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
-    this.observations.push({ ...fact, ...seen, ...(live === undefined ? {} : { live }), ...(witness === undefined ? {} : { witness }) });
+    this.observations.push({ ...fact, ...seen, ...(origin === undefined ? {} : { origin }) });
   }
 }
 

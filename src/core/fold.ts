@@ -1,8 +1,10 @@
 import { CallColumns } from "./call-list.ts";
-import { callOf, lastAnswer, pendingCalls, standOf, type Work } from "./gather.ts";
+import { callOf, lastResponseText, ownStateOf, pendingCalls, type Work } from "./gather.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
+import { messageIn } from "./ids.ts";
 import { NameTable } from "./name-table.ts";
 import { byTime, type Observation, type ObservationOf } from "./observation.ts";
+import { isRecorded } from "./origin.ts";
 import { byPlace } from "./totals.ts";
 
 type Read = ObservationOf<"record">;
@@ -10,22 +12,23 @@ type Called = ObservationOf<"model-call">;
 export type BulkFact = Read | Called;
 
 /** Nearly all facts: what the product itself wrote down of records and answers. */
-export const isBulk = (o: Observation): o is BulkFact =>
-  o.live === undefined && o.witness === undefined && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
+export const isBulk = (o: Observation): o is BulkFact => isRecorded(o) && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
 
 /** What a name in the table is the name of. */
 export const NAME = { key: 1, call: 2, result: 4, error: 8, message: 16, response: 32, alias: 64, calledBefore: 128, saidBefore: 256 } as const;
 export type NameMark = (typeof NAME)[keyof typeof NAME];
 
-/** Rows may come a little out of order; so many of the latest are kept as they are, and decide. */
-const CALLING_ROWS = 32;
-const SAYING_ROWS = 4;
+/** Rows may arrive a little out of order, so this many of the latest are kept. Of the last response more are kept, up to a limit. */
+const LATEST_ROWS = 4;
+const ROWS_OF_RESPONSE = 64;
 const OPEN_RESPONSES = 4;
 const CLOSED_TOGETHER = 2;
+const RECENT_RECORDS = 256;
 
 /**
  * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some fifty bytes a record instead of a thousand.
- * Where it cannot tell what the facts themselves would (rows far out of order, a response in two places), it says so, and they are to be taken instead.
+ * If it cannot give the same result as the facts (rows far out of order, a response in two places), `isExact` is false,
+ * and the facts are used instead.
  */
 export class Fold {
   readonly speaker: AgentKey;
@@ -41,6 +44,8 @@ export class Fold {
   readonly #calling: Read[] = [];
   readonly #saying: Read[] = [];
   readonly #times = new Times();
+  /** The latest records, once spans were computed from this fold: the next ones are computed from these alone. */
+  #recent: Read[] | null = null;
   #standing: Read | undefined;
   #records = 0;
   #messages = 0;
@@ -63,10 +68,10 @@ export class Fold {
 
   /** False where the facts have to be asked themselves. */
   get isExact(): boolean {
-    const [asked, said] = [this.#calling.at(-1), this.#saying.at(-1)];
+    const [asked, answered] = [this.#calling.at(-1), this.#saying.at(-1)];
     const isSplit =
       (asked !== undefined && this.#names.has(responseOf(asked), NAME.calledBefore)) ||
-      (said !== undefined && this.#names.has(responseOf(said), NAME.saidBefore));
+      (answered !== undefined && this.#names.has(responseOf(answered), NAME.saidBefore));
     return !this.#isTorn && !this.#times.isTorn && !isSplit;
   }
 
@@ -84,12 +89,12 @@ export class Fold {
     return this.#names.hashes(NAME.key);
   }
 
-  /** Has to be told before the bulk facts that were read with it. */
+  /** Call it before `add` for the bulk facts of the same read. */
   addStated(fact: Observation): void {
     this.#times.split(fact);
   }
 
-  /** The latest time in what stands before a stated fact in the file, and the earliest in what stands behind it. */
+  /** The latest time before a stated fact in the file, and the earliest after it. */
   around(fact: Observation): { readonly after: number | null; readonly before: number | null } {
     return this.#times.around(fact);
   }
@@ -103,30 +108,36 @@ export class Fold {
 
   #addRecord(record: Read) {
     this.#records += 1;
+    if (this.#recent !== null && this.#recent.push(record) > 2 * RECENT_RECORDS) this.#recent.splice(0, RECENT_RECORDS);
     if (record.at !== null) {
       this.#first = Math.min(this.#first, record.at);
       this.#last = Math.max(this.#last, record.at);
     }
-    if (record.stands !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0)) this.#standing = record;
-    if (record.stands === "interrupted") {
+    if (record.state !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0)) this.#standing = record;
+    if (record.state === "interrupted") {
       this.#checkOrder(record);
       this.#interruptions.push(record);
     }
-    if (record.message && this.#names.add(record.keys.at(-1) ?? record.id, NAME.message)) this.#messages += 1;
+    if (record.message && this.#names.add(messageIn(record) ?? record.id, NAME.message)) this.#messages += 1;
     for (const { call } of record.calls) if (this.#names.add(call, NAME.call)) this.#toolCalls += 1;
     for (const { call, isError } of record.results) {
       this.#names.add(call, NAME.result);
       if (isError && this.#names.add(call, NAME.error)) this.#toolErrors += 1;
     }
-    if (record.role === "assistant" && record.calls.length > 0) this.#keepLatest(this.#calling, record, CALLING_ROWS, NAME.calledBefore);
-    if (record.text !== null) this.#keepLatest(this.#saying, record, SAYING_ROWS, NAME.saidBefore);
+    if (record.role === "assistant" && record.calls.length > 0) this.#keepLatest(this.#calling, record, NAME.calledBefore);
+    if (record.text !== null) this.#keepLatest(this.#saying, record, NAME.saidBefore);
   }
 
-  #keepLatest(rows: Read[], row: Read, count: number, mark: NameMark) {
+  #keepLatest(rows: Read[], row: Read, mark: NameMark) {
     const behind = rows.findLastIndex((one) => byTime(one, row) < 0);
     rows.splice(behind + 1, 0, row);
-    const left = rows.length > count ? rows.shift() : undefined;
-    if (left !== undefined) this.#names.add(responseOf(left), mark);
+    const last = responseOf(rows.at(-1) as Read);
+    while (rows.length > LATEST_ROWS) {
+      const oldest = responseOf(rows[0] as Read);
+      if (oldest === last && rows.length <= ROWS_OF_RESPONSE) return;
+      this.#names.add(oldest, mark);
+      rows.shift();
+    }
   }
 
   #addCall(row: Called) {
@@ -167,33 +178,41 @@ export class Fold {
     return open.sort((a, b) => byTime(a.rows[0] as Called, b.rows[0] as Called));
   }
 
+  #recordsBetween(from: number, to: number): readonly Read[] | null {
+    this.#recent ??= [];
+    const first = this.#records - this.#recent.length;
+    return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
+  }
+
   /** What the agent did so far. */
   work(spawns: ReadonlySet<CallKey>): Work {
     const open = this.#openCalls();
     const { facts } = this;
+    const records = this.#records;
     return {
-      records: this.#records,
+      records,
       steps: () =>
         facts()
           .filter((fact) => fact.type === "record")
           .sort(byTime),
+      stepsSince: (count) => this.#recordsBetween(count, records),
       firstAt: Number.isFinite(this.#first) ? this.#first : null,
       lastAt: Number.isFinite(this.#last) ? this.#last : null,
-      own: standOf(this.#standing),
+      own: ownStateOf(this.#standing),
       pending: pendingCalls(this.#calling, (call) => this.#names.has(call, NAME.result), spawns),
       messages: this.#messages,
       toolCalls: this.#toolCalls,
       toolErrors: this.#toolErrors,
-      answer: lastAnswer(this.#saying),
+      answer: lastResponseText(this.#saying),
       calls: this.#calls.with(open.flatMap(({ response, rows }, i) => callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions) ?? [])),
     };
   }
 }
 
 /** The rows of a response share their last key. */
-const responseOf = ({ keys }: Read) => keys.at(-1) ?? "";
+const responseOf = (record: Read) => messageIn(record) ?? "";
 
-/** The times of facts between those that state something about what stands above them in the file. */
+/** The times of facts between those that state something about the facts above them in the file. */
 class Times {
   readonly #stated: Observation[] = [];
   /** One more than stated facts: before the first, between each two, and behind the last. */

@@ -13,8 +13,8 @@ export interface Parted {
 }
 
 /**
- * The bulk facts of an agent can stay folded as long as nothing else is said about its records: nobody copied them, no witness tells of them,
- * and it goes by one name. Those of all others are looked at one by one.
+ * The bulk facts of an agent stay folded if nothing else mentions its records: they were not copied, no other origin
+ * reports them, and the agent has one name. The facts of all others are processed one by one.
  */
 export function partFacts(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Parted {
   if (folds.length === 0) return { facts: rare, folded: new Map() };
@@ -100,7 +100,7 @@ function callsNamed(o: Observation): readonly CallKey[] {
   }
 }
 
-/** Whether an agent is a copy may be told by those it spawned. */
+/** The agents that an agent spawned may show that it is a copy. */
 function withSpawned(threads: Set<AgentKey>, rare: readonly Observation[]): ReadonlySet<AgentKey> {
   const spawned = threads.size === 0 ? [] : rare.filter((o) => o.type === "call-spawned");
   for (let before = -1; before !== threads.size; ) {

@@ -1,6 +1,8 @@
 import type { Status } from "./agent.ts";
 
-/** Numbers and times as people read them: in the terminal, the dashboard and every export alike. An unknown value is a dash, never a zero. */
+/**
+ * Formats of numbers and times, shared by terminal, dashboard and exports. An unknown value is a dash, never a zero.
+ */
 export const UNKNOWN = "–";
 
 const UNITS = ["", "k", "M", "G", "T"] as const;
@@ -20,13 +22,13 @@ export function count(n: number | null): string {
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
 const dollarsAndCents = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** Every digit: 1,234,567. */
+/** All digits: 1,234,567. */
 export const exact = (n: number) => grouped.format(n);
 
 /** 340 B, 1.2 kB, 34.5 MB. */
 export const bytes = (n: number) => (n < 1000 ? `${n} B` : `${count(n).replace(/[a-zA-Z]/, " $&")}B`);
 
-/** $1,234.50, $0.50; below ten cents $0.0042. What cost something is never shown as nothing. */
+/** $1,234.50, $0.50; below ten cents $0.0042. A cost above zero is never shown as zero. */
 export function money(usd: number | null): string {
   if (usd === null) return UNKNOWN;
   if (usd < 0) return `-${money(-usd)}`;
@@ -36,10 +38,10 @@ export function money(usd: number | null): string {
   return `$${Number(tenThousandths) < 0.1 ? tenThousandths : dollarsAndCents.format(usd)}`;
 }
 
-/** For a sum in which a price is missing: at least what is known. */
+/** A sum with a missing price: at least the known part. */
 export const moneyKnown = (usd: number | null, knownUsd: number) => (usd === null && knownUsd > 0 ? `≥ ${money(knownUsd)}` : money(usd));
 
-/** To a millionth of a dollar, where two amounts are held against each other. */
+/** To a millionth of a dollar, for comparisons. */
 export const exactMoney = (usd: number) => `$${usd.toFixed(6)}`;
 
 /** 840 ms, 1.1 s, 59 s, 4 m 12 s, 2 h 3 m, 3 d 4 h. */
@@ -53,7 +55,7 @@ export function duration(ms: number | null): string {
   return inUnits(MINUTE) < 1_440 ? inTwo(inUnits(MINUTE), 60, "h", "m") : inTwo(inUnits(HOUR), 24, "d", "h");
 }
 
-/** Every digit: 1,234,567 ms. */
+/** All digits: 1,234,567 ms. */
 export const exactMs = (ms: number) => `${exact(ms)} ms`;
 
 const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000];
@@ -63,7 +65,7 @@ function inTwo(amount: number, size: number, large: string, small: string): stri
   return `${Math.floor(amount / size)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
 }
 
-/** just now, 42 s ago, 5 m ago, 3 h ago, 12 d ago; what is older is its date. */
+/** just now, 42 s ago, 5 m ago, 3 h ago, 12 d ago; older times as a date. */
 export function ago(at: string | null, now: number): string {
   const ms = at === null ? Number.NaN : now - Date.parse(at);
   if (at === null || Number.isNaN(ms)) return UNKNOWN;
@@ -74,7 +76,7 @@ export function ago(at: string | null, now: number): string {
   return ms < 30 * DAY ? `${Math.floor(ms / DAY)} d ago` : at.slice(0, 10);
 }
 
-/** Of a part between 0 and 1: 34 %, 3.4 %, <0.1 %. What is there is never shown as nothing. */
+/** A fraction between 0 and 1: 34 %, 3.4 %, <0.1 %. A value above zero is never shown as zero. */
 export function percent(part: number): string {
   const value = part * 100;
   if (value === 0) return "0 %";
@@ -94,5 +96,5 @@ export const month = (at: number, timeZone: string) => new Date(at).toLocaleDate
 
 export const plural = (n: number, word: string, many = `${word}s`) => `${exact(n)} ${n === 1 ? word : many}`;
 
-/** Beside the name of a status, or alone where there is no room for it. */
+/** Next to the name of a status, or alone if there is no room. */
 export const STATUS_MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };

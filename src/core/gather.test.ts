@@ -82,14 +82,14 @@ describe("a response spread over several rows", () => {
 
   it("is one message, and one answer in the order it was spoken", () => {
     const book = notebook();
-    book.see({ by: main, at: 1, keys: ["user"] }, record({ role: "user", stands: "open" }));
+    book.see({ by: main, at: 1, keys: ["user"] }, record({ role: "user", state: "open" }));
     book.see({ by: main, at: 3, keys: ["b", "response"] }, record({ text: "Second." }));
     book.see({ by: main, at: 2, keys: ["a", "response"] }, record({ text: "First." }));
-    book.see({ by: main, at: 4, keys: ["note"] }, record({ role: "other", stands: null, message: false }));
+    book.see({ by: main, at: 4, keys: ["note"] }, record({ role: "other", state: null, message: false }));
     expect(gather(book.observations)).toMatchObject({ messages: 2, answer: "First.\nSecond.", records: 4, firstAt: 1, lastAt: 4 });
   });
 
-  it("is told as not counted, where it holds more text than its tokens allow", () => {
+  it("is marked as not counted if it has more text than its tokens allow", () => {
     const book = notebook();
     const long = (tokens: number, chars: number) =>
       ({ type: "model-call", response: row(`${tokens}`), model: "", tokens: { ...NO_TOKENS, outputTokens: tokens }, chars, ended: true }) as const;
@@ -109,7 +109,7 @@ describe("how a response ended", () => {
     more(book);
     return [...gather(book.observations).calls].map((c) => c.end);
   };
-  const interrupt = record({ role: "user", stands: "interrupted" });
+  const interrupt = record({ role: "user", state: "interrupted" });
 
   it("is known as soon as one row says it", () => {
     expect(ends((book) => book.see({ by: main, at: 2, keys: ["b", "r1"] }, answer("r1", 9)))).toEqual(["finished"]);
@@ -138,24 +138,24 @@ describe("tool calls", () => {
 
   it("wait for their results, those of the last response alone", () => {
     const book = notebook();
-    book.see({ by: main, at: 1, keys: ["a", "first"] }, record({ stands: "open", calls: calls("given up") }));
-    book.see({ by: main, at: 2, keys: ["b", "second"] }, record({ stands: "open", calls: calls("done") }));
-    book.see({ by: main, at: 3, keys: ["c", "second"] }, record({ stands: "open", calls: calls("open") }));
+    book.see({ by: main, at: 1, keys: ["a", "first"] }, record({ state: "open", calls: calls("given up") }));
+    book.see({ by: main, at: 2, keys: ["b", "second"] }, record({ state: "open", calls: calls("done") }));
+    book.see({ by: main, at: 3, keys: ["c", "second"] }, record({ state: "open", calls: calls("open") }));
     book.see({ by: main, at: 3 }, spawnCalled("open"));
-    book.see({ by: main, at: 4, keys: ["d"] }, record({ role: "user", stands: "open", results: [{ call: call("done"), isError: true }] }));
+    book.see({ by: main, at: 4, keys: ["d"] }, record({ role: "user", state: "open", results: [{ call: call("done"), isError: true }] }));
     expect(gather(book.observations)).toMatchObject({ pending: [{ name: "Tool open", spawns: true }], toolCalls: 3, toolErrors: 1 });
   });
 
   it("count once, though they stand in several rows", () => {
     const book = notebook();
-    book.see({ by: main, at: 1, keys: ["a", "r"] }, record({ stands: "open", calls: calls("x") }));
-    book.see({ by: main, at: 2, keys: ["b", "r"] }, record({ stands: "open", calls: calls("x") }));
+    book.see({ by: main, at: 1, keys: ["a", "r"] }, record({ state: "open", calls: calls("x") }));
+    book.see({ by: main, at: 2, keys: ["b", "r"] }, record({ state: "open", calls: calls("x") }));
     expect(gather(book.observations).toolCalls).toBe(1);
   });
 });
 
-describe("what is said about an agent", () => {
-  it("is taken from the first who says it, its version from the last", () => {
+describe("statements about an agent", () => {
+  it("take the first statement, for the version the last", () => {
     const book = notebook();
     book.see({ by: main, at: 2 }, { type: "agent-described", agent: main, cwd: "/later", productVersion: "2" });
     book.see({ by: main, at: 1 }, { type: "agent-described", agent: main, cwd: "/first", productVersion: "1" });

@@ -1,18 +1,20 @@
 import { CallSums, type Calls } from "./call-list.ts";
 import type { Fold } from "./fold.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
+import { messageIn, recordIn } from "./ids.ts";
 import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "./observation.ts";
+import { isOutside } from "./origin.ts";
 import type { Plan } from "./plan.ts";
-import type { OwnStand } from "./status.ts";
+import type { OwnState } from "./status.ts";
 import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { largestTokens, type Tokens, totalTokens } from "./usage.ts";
 
-/** One response of a model, however many rows it was written in. */
+/** One model call, however many rows its response is spread over. */
 export interface ModelCall {
   readonly response: RecordKey;
   readonly rows: RecordKey | null;
   readonly at: number | null;
-  /** When the request was sent, where the product writes that down. */
+  /** When the request was sent, if recorded. */
   readonly askedAt?: number;
   readonly model: string;
   readonly vendor?: string;
@@ -21,12 +23,12 @@ export interface ModelCall {
   readonly outputOnly?: true;
   readonly fast?: true;
   readonly fromTotals?: true;
-  /** Observed by a proxy or by telemetry, and in no record of the product. */
+  /** Observed by a proxy or telemetry, and not in the product's records. */
   readonly unrecorded?: true;
   readonly tokens: Tokens;
-  /** False where the product never wrote the final number of output tokens. */
+  /** False if the product never recorded the final number of output tokens. */
   readonly counted: boolean;
-  /** `finished`: a row says how it ended. Where none does, it was `cut` if the agent was interrupted next. */
+  /** `finished`: a row has the stop reason. Otherwise `cut` if the agent was interrupted next. */
   readonly end: "finished" | "cut" | "unknown";
 }
 
@@ -34,12 +36,12 @@ export interface PendingCall {
   readonly call: CallKey;
   readonly name: string;
   readonly spawns: boolean;
-  /** What has to come before it begins. */
+  /** What must happen before it begins. */
   readonly waitsFor: string | null;
   readonly at: number | null;
 }
 
-/** That the product says it waits, and since when. */
+/** A wait that the product reports, and since when. */
 export interface StatedWait {
   readonly for: string | null;
   readonly says: string;
@@ -50,19 +52,21 @@ export interface StatedWait {
 export interface AgentFile {
   readonly path: string;
   readonly bytes: number;
-  /** The facts hold everything before this offset and nothing behind it. Infinite where nobody stored the file. */
+  /** The facts contain everything before this offset and nothing after it. Infinite if the file was not stored. */
   readonly readTo: number;
 }
 
-/** What an agent did, by its records and the answers of its models. */
+/** What an agent did, from its records and model calls. */
 export interface Work {
   readonly records: number;
   /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
   readonly steps: () => readonly ObservationOf<"record">[];
+  /** Steps added after the first `count`, in order of arrival; null if no longer kept. Absent if steps may change. */
+  readonly stepsSince?: (count: number) => readonly ObservationOf<"record">[] | null;
   readonly firstAt: number | null;
   readonly lastAt: number | null;
-  readonly own: OwnStand | null;
-  /** Tool calls of its last response that have no result yet. */
+  readonly own: OwnState | null;
+  /** Tool calls of its last response without a result. */
   readonly pending: readonly PendingCall[];
   readonly messages: number;
   readonly toolCalls: number;
@@ -72,7 +76,7 @@ export interface Work {
   readonly calls: Calls;
 }
 
-/** Everything the records say about one agent by itself, before it has a place in the tree. */
+/** Everything the records say about one agent, before it is placed in the tree. */
 export interface GatheredAgent extends Work {
   readonly key: AgentKey;
   readonly kind: AgentDescribed["kind"] | null;
@@ -87,24 +91,27 @@ export interface GatheredAgent extends Work {
   readonly branch: string | null;
   readonly background: boolean | null;
   readonly path: string | null;
-  /** As its own records say it; records that were copied tell it as well. */
-  readonly saysForkedFrom: AgentKey | null;
+  /** According to its own records, including copied ones. */
+  readonly statedFork: AgentKey | null;
   readonly tools: ToolLimits | null;
   readonly marksProcess: boolean;
   readonly files: readonly AgentFile[];
   readonly warnings: readonly string[];
   /** Oldest first. */
   readonly waits: readonly StatedWait[];
-  /** The last one it wrote down. */
+  /** The last plan. */
   readonly plan: Plan | null;
-  /** What it wrote to other agents. */
+  /** Messages to other agents. */
   readonly mail: readonly ObservationOf<"message-sent">[];
   readonly unrecorded: readonly UnrecordedCall[];
   /** In the order they were written. */
   readonly totals: readonly StatedTotal[];
 }
 
-/** Sorts the facts by the agent they are about. `extra` names agents that nothing else may mention; what those of `folded` did is known already. */
+/**
+ * Groups the facts by the agent they are about. `extra` names agents that may have no facts; the work of `folded`
+ * agents is already known.
+ */
 export function gatherAgents(
   facts: readonly Observation[],
   ownerOf: (record: RecordKey) => AgentKey | undefined,
@@ -133,7 +140,7 @@ export function gatherAgents(
       }
       case "record":
       case "model-call":
-      case "call-unrecorded":
+      case "model-call-missing":
       case "total-stated":
       case "plan-stated":
       case "message-sent":
@@ -149,13 +156,14 @@ export function gatherAgents(
         mention(fact.child);
         mention(fact.parent);
         break;
-      case "answers":
+      case "spawn-match":
         mention(fact.agent);
         break;
       case "waits":
         file(fact.agent, fact);
         break;
-      // Neither makes an agent: tasks that are no agents have endings too, and a process may be up before anything was said in it.
+      // Neither creates an agent: tasks that are not agents have endings, too, and a process may start before any
+      // message.
       case "lifecycle":
       case "process-seen":
       case "call-aliased":
@@ -169,7 +177,7 @@ export function gatherAgents(
         fact satisfies never;
     }
   }
-  // By name: in which order agents are mentioned depends on what is folded.
+  // Sorted by name, because the order of mention depends on what is folded.
   const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
 }
@@ -195,7 +203,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
     branch: firstOf("branch"),
     background: firstOf("background"),
     path: firstOf("path"),
-    saysForkedFrom: firstOf("forkedFrom"),
+    statedFork: firstOf("forkedFrom"),
     tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
     marksProcess: described.some((d) => d.marksProcess),
     files: [...new Map(described.flatMap(({ file }) => (file ? [[file.path, fileOf(file)] as const] : []))).values()],
@@ -215,7 +223,7 @@ function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: Readonl
   };
 }
 
-/** Calls whose output was never counted to the end. */
+/** Calls whose output was never counted completely. */
 const countings = new CallSums<{ uncounted: number }>({
   start: () => ({ uncounted: 0 }),
   copy: (sum) => ({ ...sum }),
@@ -224,7 +232,7 @@ const countings = new CallSums<{ uncounted: number }>({
   },
 });
 
-/** `facts` are in order of time. */
+/** `facts` are sorted by time. */
 function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Work {
   const records = facts.filter((f) => f.type === "record");
   const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
@@ -233,22 +241,22 @@ function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Wo
     steps: () => records,
     firstAt: records.find((r) => r.at !== null)?.at ?? null,
     lastAt: records.at(-1)?.at ?? null,
-    own: standOf(records.findLast((r) => r.stands !== null)),
+    own: ownStateOf(records.findLast((r) => r.state !== null)),
     pending: pendingCalls(records, (call) => results.has(call), spawns),
     messages: countMessages(records),
     toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
     toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
-    answer: lastAnswer(records),
+    answer: lastResponseText(records),
     calls: mergeCalls(
       facts.filter((f) => f.type === "model-call"),
-      records.filter((r) => r.stands === "interrupted"),
+      records.filter((r) => r.state === "interrupted"),
     ),
   };
 }
 
-export function standOf(record: ObservationOf<"record"> | undefined): OwnStand | null {
-  if (record === undefined || record.stands === null) return null;
-  return { at: record.at, stands: record.stands, certain: record.certain, turn: record.turn ?? null, error: record.error ?? null };
+export function ownStateOf(record: ObservationOf<"record"> | undefined): OwnState | null {
+  if (record === undefined || record.state === null) return null;
+  return { at: record.at, state: record.state, certain: record.certain, turn: record.turn ?? null, error: record.error ?? null };
 }
 
 const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
@@ -258,7 +266,7 @@ function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions:
   return responses.flatMap(([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? []);
 }
 
-/** The call behind the rows of a response, in order of time; `next` is the first row of the next response. */
+/** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
 export function callOf(
   response: RecordKey,
   list: readonly ObservationOf<"model-call">[],
@@ -278,7 +286,7 @@ export function callOf(
   const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
   const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
   const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
-  const unrecorded = list.every((r) => r.witness) ? { unrecorded: true as const } : {};
+  const unrecorded = list.every(isOutside) ? { unrecorded: true as const } : {};
   const of = {
     model,
     ...(vendor === undefined ? {} : { vendor }),
@@ -296,16 +304,17 @@ export function callOf(
 }
 
 /**
- * What a response used. Rows that were written after it ended decide: models behind other gateways stream an estimated input count, which the last row
- * corrects downwards. Where no row has ended (Claude Code up to 2.1.300 may write none), the rows that got furthest by their output count decide.
- * Several rows that are equally final may each know only some of the numbers (Copilot, telemetry): the largest of each counts.
+ * The usage of a response. Rows written after it ended take precedence: models behind gateways stream an estimated
+ * input count, which the last row corrects downwards. If no row has ended (Claude Code up to 2.1.300 may write none),
+ * the rows with the largest output count take precedence. Of several equally final rows, which may each have only some
+ * numbers (Copilot, telemetry), the largest of each number counts.
  */
 function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
   const all = rows.map((row) => row.tokens).reduce(largestTokens);
   const ended = rows.filter((row) => row.ended && totalTokens(row.tokens) > 0);
   const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
   const final = decisive.map((row) => row.tokens).reduce(largestTokens);
-  // Parts of the other numbers, which telemetry and proxies do not always tell.
+  // Parts of the other numbers, which telemetry and proxies do not always report.
   return { ...final, reasoningTokens: all.reasoningTokens, cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens) };
 }
 
@@ -319,7 +328,7 @@ function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: Observa
 
 type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
 
-/** Of an answer that two witnesses know by different names, the product's own record counts: it is known by what it used. */
+/** Of a response that two sources know by different keys, the product's own record counts; matched by usage. */
 function withoutTwins(responses: readonly Response[]): readonly Response[] {
   const isNameless = ([, [first]]: Response) => first?.nameless === true;
   if (!responses.some(isNameless)) return responses;
@@ -332,46 +341,49 @@ function withoutTwins(responses: readonly Response[]): readonly Response[] {
 }
 
 /**
- * An answer is written down when it begins, with the few tokens it has then; up to Claude Code 2.1.300 the final number is lost if it comes too late.
- * No language packs twelve characters into a token.
+ * A row is written when a response begins, with its few tokens so far; up to Claude Code 2.1.300 the final number may
+ * be missing. No language has twelve characters per token.
  */
 function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"]): boolean {
   return outputTokens > (end === "finished" ? 3 : 24) || chars <= 12 * outputTokens;
 }
 
-/** The last response's calls without a result. Earlier ones were given up: a model is not asked again before all results are in. */
-export function pendingCalls(records: readonly ObservationOf<"record">[], isAnswered: (call: CallKey) => boolean, spawns: ReadonlySet<CallKey>): PendingCall[] {
+/**
+ * The calls of the last response without a result. Earlier ones were abandoned: a model is not called again before all
+ * results are available.
+ */
+export function pendingCalls(records: readonly ObservationOf<"record">[], hasResult: (call: CallKey) => boolean, spawns: ReadonlySet<CallKey>): PendingCall[] {
   const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
   if (last === undefined) return [];
-  const response = last.keys.at(-1);
+  const response = messageIn(last);
   const calls = records
-    .filter((r) => r === last || (r.role === "assistant" && r.keys.at(-1) === response))
+    .filter((r) => r === last || (r.role === "assistant" && messageIn(r) === response))
     .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
   const open = new Map(
     calls
-      .filter((c) => !isAnswered(c.call))
+      .filter((c) => !hasResult(c.call))
       .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
   );
   return [...open.values()];
 }
 
 /**
- * A response spread over several rows is one message. The product and a proxy may both have seen a conversation, and know its messages by different names:
- * whoever saw more of it counts.
+ * A response spread over several rows is one message. The product and a proxy may know the messages of a conversation
+ * by different keys: the one with more messages counts.
  */
 function countMessages(records: readonly ObservationOf<"record">[]): number {
-  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => r.keys.at(-1) ?? r.id)).size;
+  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
   const messages = records.filter((r) => r.message);
-  return Math.max(count(messages.filter((r) => !r.witness)), count(messages.filter((r) => r.witness)));
+  return Math.max(count(messages.filter((r) => !isOutside(r))), count(messages.filter(isOutside)));
 }
 
-/** The words of the last response that said anything. */
-export function lastAnswer(records: readonly ObservationOf<"record">[]): string | null {
+/** The text of the last response that has any. */
+export function lastResponseText(records: readonly ObservationOf<"record">[]): string | null {
   const last = records.findLast((r) => r.text !== null);
   if (last === undefined) return null;
-  const response = last.keys.at(-1);
+  const response = messageIn(last);
   const texts = new Map(
-    records.filter((r) => r.text !== null && (r === last || (response !== undefined && r.keys.at(-1) === response))).map((r) => [r.keys[0] ?? r.id, r.text]),
+    records.filter((r) => r.text !== null && (r === last || (response !== undefined && messageIn(r) === response))).map((r) => [recordIn(r) ?? r.id, r.text]),
   );
   // Two witnesses of one response say the same words under different keys.
   return [...new Set(texts.values())].join("\n");

@@ -1,4 +1,4 @@
-/** 53 bits, so that it is exact as a number here and as an integer there. Not for secrets. */
+/** 53 bits, exact both as a JavaScript number and as an SQLite integer. Not for secrets. */
 export function hash(text: string): number {
   let a = 0xdeadbeef;
   let b = 0x41c6ce57;

@@ -1,2 +1,2 @@
-/** Reads one string field of a hook's payload; null where it has none. */
+/** Reads a string field of a hook's payload; null if it has none. */
 export type PayloadField = (name: string) => string | null;

@@ -1,24 +1,26 @@
 declare const brand: unique symbol;
-/** Branded, so that one kind of id can never be passed where another is meant. */
+/** Branded types, so that one kind of id cannot be passed as another. */
 type Id<Kind extends string> = string & { readonly [brand]: Kind };
 
-/** Names one agent for good: made from what its provider calls it, so that every witness of it arrives at the same key. */
+/** Identifies an agent permanently: built from the provider's ids, so that all sources produce the same key. */
 export type AgentKey = Id<"Agent">;
-/** A tool call, by the id the provider gave it. */
+/** A tool call, by the provider's id. */
 export type CallKey = Id<"Call">;
-/** A record or a model response, by the id the provider gave it; copies of a record share it. */
+/** A record or a model response, by the provider's id; copies of a record share it. */
 export type RecordKey = Id<"Record">;
-/** What a spawning call and the agent it made have in common when neither names the other (a prompt, a team mate's name). */
+/** What a spawn call and its agent have in common if neither names the other (a prompt, the name of a team member). */
 export type MatchKey = Id<"Match">;
-/** The place an observation was read from, and its number there, so that reading twice is harmless. */
+/** The place of an observation and its number there; makes reading idempotent. */
 export type ObservationId = Id<"Observation">;
 
 export const threadKey = (provider: string, thread: string) => `${provider}:${thread}` as AgentKey;
 export const agentKey = (provider: string, thread: string, agent: string) => `${provider}:${thread}/${agent}` as AgentKey;
-/** Agents that their product gave no id are keyed by their first record, behind this mark; the call that spawned them names them in public. */
+/**
+ * Prefix for agents without an id: they are keyed by their first record, and named after their spawn call in public.
+ */
 export const ANONYMOUS = "~";
 
-/** The top-level thread in whose records the provider keeps the agent. */
+/** The top-level thread whose records contain the agent. */
 export function threadOf(key: AgentKey): AgentKey {
   const slash = key.indexOf("/", key.indexOf(":"));
   return slash < 0 ? key : (key.slice(0, slash) as AgentKey);
@@ -31,11 +33,11 @@ export const observationId = (place: string, number: number) => `${place}#${numb
 
 const OFFSET_DIGITS = 15;
 
-/** The id of an observation in a record that stands behind another one in the same line, at this byte of the file. */
+/** The id of an observation in a record that follows another one in the same line, at this byte offset. */
 export const inRecordBehind = (id: ObservationId, offset: number) =>
   `${placeOf(id)}#@${String(offset).padStart(OFFSET_DIGITS, "0")}.${id.slice(id.lastIndexOf("#") + 1)}` as ObservationId;
 
-/** The file and line behind an observation, as a person would look it up. */
+/** The file and line of an observation. */
 export const placeOf = (id: ObservationId) => id.slice(0, id.lastIndexOf("#"));
 
 interface AgentKeyParts {
@@ -52,5 +54,17 @@ export function partsOf(key: AgentKey): AgentKeyParts {
   return slash < 0 ? { provider, thread: key.slice(colon + 1), agent: null } : { provider, thread: key.slice(colon + 1, slash), agent: key.slice(slash + 1) };
 }
 
-/** The id the provider uses for the call, without what we put before it. */
+/** The provider's id of the call, without our prefix. */
 export const nativeCall = (call: CallKey) => call.slice(Math.max(call.indexOf(":"), call.lastIndexOf("/")) + 1);
+
+/**
+ * What has the ids of a record: first the record's own, last that of the message it is a row of. A record of its own is
+ * both.
+ */
+export interface Keyed {
+  readonly keys: readonly RecordKey[];
+}
+
+export const recordIn = ({ keys }: Keyed): RecordKey | undefined => keys[0];
+/** Equal for all rows that a message, such as a model's response, is spread over. */
+export const messageIn = ({ keys }: Keyed): RecordKey | undefined => keys.at(-1);

@@ -1,6 +1,6 @@
 /**
- * The objects that stand in a text one after the other, or in a list, a line each. Their own line breaks are taken out: JSON has none inside of strings.
- * Null where anything else stands between them. What is cut off at the end is left out.
+ * The objects of a text, concatenated or in an array, one line each. Line breaks are removed, which JSON does not allow
+ * inside of strings. Null if anything else is between them. A truncated last object is omitted.
  */
 export function valuesIn(bytes: Uint8Array): readonly string[] | null {
   const text = new TextDecoder(encodingOf(bytes)).decode(bytes);

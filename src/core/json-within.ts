@@ -2,7 +2,9 @@ import { TooLarge } from "./limits.ts";
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 44, 91, 93, 123, 125];
 
-/** Parses JSON whose size was measured by its brackets and commas before anything of it is built. Throws where it is no JSON, or beyond a limit. */
+/**
+ * Parses JSON after checking its size by counting brackets and commas. Throws if it is not JSON, or exceeds a limit.
+ */
 export function parseJsonWithin(text: string, max: { readonly depth: number; readonly values: number }): unknown {
   let [depth, values] = [0, 1];
   for (let i = 0; i < text.length; i += 1) {
@@ -30,7 +32,7 @@ export function parseJsonWithin(text: string, max: { readonly depth: number; rea
   return JSON.parse(text);
 }
 
-/** The closing quote, or the end of the text where there is none. */
+/** The closing quote, or the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

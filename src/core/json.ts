@@ -1,28 +1,30 @@
 import { MAX_JSON_DEPTH } from "./limits.ts";
 import { escapeHidden } from "./visible.ts";
 
-/** Other people's JSON is unknown until it was looked at: these look, and answer null instead of throwing. */
+/** Accessors for untrusted JSON: they check types and return null instead of throwing. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export const asObject = (value: unknown): JsonObject | null =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
-/** A text that says something. */
-export const asWords = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
-/** The largest amount that is taken from a record: sums of larger ones could become infinite, which JSON cannot say. */
+/** A string that is not blank. */
+export const asNonBlank = (value: unknown): string | null => (typeof value === "string" && value.trim() !== "" ? value : null);
+/**
+ * The largest number accepted from a record: sums of larger ones could become infinite, which JSON cannot represent.
+ */
 export const MOST = Number.MAX_SAFE_INTEGER;
 export const asNumber = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? Math.max(-MOST, Math.min(MOST, value)) : null;
-/** An amount that may be missing: never negative. */
+/** A non-negative number, if present. */
 export const asAmount = (value: unknown): number | null => {
   const number = asNumber(value);
   return number === null ? null : Math.max(0, number);
 };
-/** A count: never negative, 0 when it is missing. */
+/** A count: never negative, 0 if missing. */
 export const asCount = (value: unknown): number => asAmount(value) ?? 0;
 
-/** No `Date` goes further, so that every time we keep can be shown. */
+/** The largest valid `Date`. */
 const LAST_TIME = 8.64e15;
 
 /** Epoch milliseconds of an ISO time or a number of milliseconds. */
@@ -37,7 +39,21 @@ export function parseJson(text: string): { readonly value: unknown } | null {
   try {
     return { value: JSON.parse(text) };
   } catch {
-    // Junk in a transcript is expected; the caller counts it.
+    // Invalid JSON in a transcript is expected; the caller counts it.
+    return null;
+  }
+}
+
+/** Digits or an exponent that a number may not have room for. */
+const HUGE = /\d{309}|[eE]\+?\d{3}/;
+
+/** The same, without numbers that become infinite: JSON cannot represent them, so they could not be written again. */
+export function parseFiniteJson(text: string): { readonly value: unknown } | null {
+  if (!HUGE.test(text)) return parseJson(text);
+  const finite = (_: string, value: unknown) => (typeof value === "number" ? Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value)) : value);
+  try {
+    return { value: JSON.parse(text, finite) };
+  } catch {
     return null;
   }
 }
@@ -45,27 +61,27 @@ export function parseJson(text: string): { readonly value: unknown } | null {
 const strict = new TextDecoder("utf-8", { fatal: true });
 const lenient = new TextDecoder();
 
-/** The text of some bytes; where they are not UTF-8, with a mark for each that is not. */
+/** Decodes UTF-8; invalid bytes become replacement characters. */
 export function decodeText(bytes: Uint8Array): { readonly text: string; readonly isUtf8: boolean } {
   try {
     return { text: strict.decode(bytes), isUtf8: true };
   } catch {
-    // Somebody cut a letter in two, or wrote in another encoding.
+    // A truncated character, or another encoding.
     return { text: lenient.decode(bytes), isUtf8: false };
   }
 }
 
-/** The value as JSON; null for what cannot be written so, such as a value nested deeper than any stack is high. */
+/** The value as JSON; null if it cannot be written, such as a value nested too deeply. */
 export function jsonText(value: unknown): string | null {
   try {
     return JSON.stringify(value) ?? null;
   } catch {
-    // JSON can be read at any depth, but not written.
+    // JSON of any depth can be parsed, but not written.
     return null;
   }
 }
 
-/** Whether a value is nested so deeply that printing it as a part of something else could fail. */
+/** Whether a value is nested so deeply that JSON.stringify may fail. */
 export function isTooDeep(value: unknown): boolean {
   let level: readonly unknown[] = [value];
   for (let depth = 0; depth < MAX_JSON_DEPTH; depth += 1) {
@@ -75,12 +91,12 @@ export function isTooDeep(value: unknown): boolean {
   return true;
 }
 
-/** Levels that are indented; more would make the size of a deep value quadratic. */
+/** Maximum indentation; more would make the size of a deep value quadratic. */
 const INDENTED_LEVELS = 40;
 
 /**
- * The value as JSON for people and programs to read, at any depth (JSON.stringify overflows the stack at 3,000 levels). Characters that a terminal obeys or nobody
- * sees are escape sequences: the same data.
+ * The value as JSON at any depth (JSON.stringify overflows the stack at 3,000 levels). Control and invisible characters
+ * are escaped, which does not change the data.
  */
 export function printJson(root: unknown, indent = 0): string {
   const native = indent === 0 ? jsonText(root) : null;

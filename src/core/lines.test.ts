@@ -9,13 +9,13 @@ describe("a line", () => {
     expect(read('{"id":1}')).toEqual({ value: { id: 1 }, isRead: true, problems: [] });
   });
 
-  it("behind one that was cut off is read, and the loss is told", () => {
+  it("after a truncated one is read, and the loss is reported", () => {
     const found = read('{"id":1,"text":"abc{"id":2,"inner":{"id":3}}');
     expect(found.value).toEqual({ id: 2, inner: { id: 3 } });
     expect(found.problems.map(({ code, where }) => [code, where])).toEqual([["line-not-json", "f:3"]]);
   });
 
-  it("of junk is told, and nothing else", () => {
+  it("of junk is reported, and nothing else", () => {
     expect(read("<html>")).toMatchObject({ isRead: false, problems: [{ code: "line-not-json" }] });
   });
 
@@ -26,7 +26,7 @@ describe("a line", () => {
 });
 
 describe("a document", () => {
-  it("that was cut off is read up to there, and the loss is told", () => {
+  it("that is truncated is read up to there, and the loss is reported", () => {
     const found = read('{"sessionId":"s","messages":[{"id":1,"text":"a, b"},{"id":2,"te', 0);
     expect(found.value).toEqual({ sessionId: "s", messages: [{ id: 1, text: "a, b" }, { id: 2 }] });
     expect(found.problems.map(({ code }) => code)).toEqual(["line-not-json"]);
@@ -44,7 +44,7 @@ describe("several records in one line", () => {
     ['{"a":1}{"b":"}{"}', ['{"a":1}', '{"b":"}{"}']],
     ['{"a":"\\"}{\\""} \t{ "b":{"c":{}}}\r', ['{"a":"\\"}{\\""}', '{ "b":{"c":{}}}']],
     ['{"a":1}{"b":2}{"ü":3}{}', ['{"a":1}', '{"b":2}', '{"ü":3}', "{}"]],
-  ])("%s are told apart", (line, records) => expect(split(line)).toEqual(records));
+  ])("%s are separated", (line, records) => expect(split(line)).toEqual(records));
 
   it.each([
     ['{"a":1}{"b":{"c', ['{"a":1}', '{"b":{"c']],

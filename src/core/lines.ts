@@ -2,22 +2,23 @@ import { placeName } from "./findings.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Problem } from "./problem.ts";
 
-/** A line of JSON as far as it can be read, and what is wrong with it. */
+/** A parsed line, and what is wrong with it. */
 export interface JsonLine {
   readonly value: unknown;
-  /** False where nothing of it could be read. */
+  /** False if nothing could be parsed. */
   readonly isRead: boolean;
   readonly problems: readonly Problem[];
 }
 
-/** No record is looked for behind more torn ones than this. */
+/** Maximum number of positions at which a record after a torn one is searched. */
 const MAX_STARTS = 100;
-/** Nor is anything closed that is nested deeper than this. */
+/** Maximum number of brackets that are closed in a truncated document. */
 const MAX_OPEN = 20;
 
 /**
- * Reads one line, or a document (line 0). A crash cuts a record off, and the next one is written behind it in the same line: that one is whole.
- * `start` (with the flag `g`) is how records of this kind begin. Of a document that was cut off, its beginning is whole.
+ * Parses one line, or a document (line 0). A crash truncates a record, and the next one follows in the same line,
+ * complete. `start` (with the flag `g`) matches the beginning of a record. Of a truncated document the beginning is
+ * used.
  */
 export function readJsonLine(record: Uint8Array, path: string, line: number, start: RegExp): JsonLine {
   const { text, isUtf8 } = decodeText(record);
@@ -26,7 +27,7 @@ export function readJsonLine(record: Uint8Array, path: string, line: number, sta
   const problems: Problem[] = isUtf8 ? [] : [{ code: "text-not-utf8", where, detail: bytes }];
   const parsed = parseJson(text);
   if (parsed !== null) return { value: parsed.value, isRead: true, problems };
-  const [torn, what] = line === 0 ? [beforeCut(text), "what stands before the cut"] : [behindTorn(text, start), "the whole record at its end"];
+  const [torn, what] = line === 0 ? [beforeCut(text), "the part before the cut"] : [behindTorn(text, start), "the complete record at its end"];
   const detail = torn === null ? bytes : `${bytes}; ${what} was read`;
   return { value: torn?.value, isRead: torn !== null, problems: [...problems, { code: "line-not-json", where, detail }] };
 }
@@ -43,7 +44,7 @@ function behindTorn(text: string, start: RegExp): { readonly value: unknown } | 
   return null;
 }
 
-/** A document without its end: everything before the last comma is complete, once what is open there is closed. */
+/** Repairs a truncated document: removes everything after the last comma and closes the open brackets. */
 function beforeCut(text: string): { readonly value: unknown } | null {
   const open: string[] = [];
   let whole: { readonly end: number; readonly open: readonly string[] } | null = null;
@@ -56,7 +57,7 @@ function beforeCut(text: string): { readonly value: unknown } | null {
   return whole === null ? null : parseJson(text.slice(0, whole.end) + whole.open.toReversed().join(""));
 }
 
-/** Where something stands in a line. */
+/** Start and end offsets in a line. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -66,17 +67,18 @@ const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
 const isBlank = (byte: number | undefined) => byte !== undefined && byte <= 0x20;
 
 /**
- * The records of a line that holds several, as two processes that append to one file leave it; null for a line that is one record.
- * Only whole records at its beginning are told apart. What follows the last of them, such as a record that was cut off, is the last span.
+ * The records of a line that contains several, as left by two processes that append to one file; null for a line with
+ * one record. Only complete records at the beginning are separated. The rest, such as a truncated record, is the last
+ * span.
  */
 export function recordsIn(line: Uint8Array, isBehind = false): readonly Span[] | null {
-  // Behind another record the cheap test is left out: the whole line would not have passed it.
+  // After another record the cheap test is skipped: the whole line would not have passed it.
   if ((!isBehind && !mayHoldSeveral(line)) || parseJson(decoder.decode(line)) !== null) return null;
   const spans: Span[] = [];
   for (let start = afterBlanks(line, 0); start < line.length; ) {
     const end = line[start] === OPEN ? objectEnd(line, start) : null;
     const isWhole = end !== null && parseJson(decoder.decode(line.subarray(start, end))) !== null;
-    // Nothing whole stands at its beginning: whoever reads it looks for a whole record at its end.
+    // No complete record at the beginning: the reader searches for one at the end.
     if (!isWhole && spans.length === 0) return null;
     spans.push({ start, end: isWhole ? end : line.length });
     if (!isWhole) break;
@@ -88,8 +90,8 @@ export function recordsIn(line: Uint8Array, isBehind = false): readonly Span[] |
 const decoder = new TextDecoder();
 
 /**
- * A cheap test that nearly every valid line fails, so that no line is parsed twice: outside of strings no object follows another without a comma, and in
- * strings every quote is escaped.
+ * A cheap test that nearly all valid lines fail, so that no line is parsed twice: outside of strings an object never
+ * follows another without a comma, and in strings quotes are escaped.
  */
 function mayHoldSeveral(line: Uint8Array): boolean {
   if (line[afterBlanks(line, 0)] !== OPEN) return false;
@@ -112,7 +114,7 @@ function afterBlanks(line: Uint8Array, from: number): number {
   return at;
 }
 
-/** Where the object ends that begins at `start`; null where it does not. */
+/** The end of the object that begins at `start`; null if it is incomplete. */
 function objectEnd(line: Uint8Array, start: number): number | null {
   let depth = 0;
   let isInString = false;

@@ -15,7 +15,9 @@ const RUNS = 200;
 const plain = ({ ownerOf: _, nameOf: __, agents, ...rest }: Forest) =>
   JSON.stringify({ ...rest, agents: [...agents] }, (key, value: unknown) => (key === "ownBehalf" ? { ofProduct: value } : value));
 
-/** What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it. */
+/**
+ * What must hold of every forest, whatever was observed. Each takes the linker, so that faulty ones can be tried on it.
+ */
 const PROPERTIES = {
   "no agent is left behind": (linker, { observations, manual }) => {
     const forest = linker(observations, { ...OPTIONS, manual });
@@ -30,10 +32,11 @@ const PROPERTIES = {
       return forest.ownerOf(key) === name && new Set(holdersOf.get(`${key} ${name}`)?.map(({ holder }) => holder)).size === 1;
     };
     const originals = observations.filter((o) => o.keys.slice(-1).every((key) => isOwner(o.speaker, key)));
-    const records = new Set(originals.flatMap((o) => (o.type === "record" ? [o.speaker] : [])));
-    const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(o.agent) ? [o.agent] : [])));
+    const records = new Set(originals.flatMap((o) => (o.type === "record" ? [forest.nameOf(o.speaker)] : [])));
+    const refused = new Set(originals.flatMap((o) => (o.type === "file-refused" && !records.has(forest.nameOf(o.agent)) ? [forest.nameOf(o.agent)] : [])));
     for (const o of originals)
-      for (const key of refused.has(o.speaker) ? [] : mentionedIn(o)) expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
+      for (const key of refused.has(forest.nameOf(o.speaker)) ? [] : mentionedIn(o))
+        expect([...forest.agents.keys(), ...internal]).toContain(forest.nameOf(key));
     for (const a of forest.agents.values())
       for (const g of a.ownBehalf) expect([a.key, forest.agents.has(g.key)]).toEqual([threadOf(g.key) === g.key ? a.key : threadOf(g.key), false]);
   },
@@ -226,7 +229,9 @@ function changed(change: (agents: readonly LinkedAgent[]) => readonly LinkedAgen
 function mentionedIn(o: Observation): AgentKey[] {
   switch (o.type) {
     case "agent-described":
-    case "answers":
+      return [o.speaker, o.agent, ...(o.forkedFrom === undefined ? [] : [o.forkedFrom])];
+    case "spawn-match":
+    case "waits":
       return [o.speaker, o.agent];
     case "call-spawned":
       return [o.speaker, o.child];
@@ -236,6 +241,7 @@ function mentionedIn(o: Observation): AgentKey[] {
       return typeof o.of === "string" ? [o.speaker, o.of] : [o.speaker];
     case "process-seen":
     case "file-refused":
+    case "agent-aliased":
       return [];
     default:
       return [o.speaker];
@@ -288,7 +294,7 @@ describe("threads of their own that stand below others", () => {
     expect(treeOf(forest, child, () => 0).usage).toMatchObject({ internal: null, own: { calls: 1, outputTokens: 5 } });
   });
 
-  it("say themselves what they were forked from, and only where nobody spawned them", () => {
+  it("state what they were forked from, only if they have no parent", () => {
     const forest = linked((book) => {
       book.see({ by: child, at: 1 }, { type: "agent-described", agent: child, forkedFrom: root });
       book.see({ by: work, at: 1 }, { type: "agent-described", agent: work, forkedFrom: root });

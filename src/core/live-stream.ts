@@ -2,27 +2,28 @@ import type { EventDraft } from "./event.ts";
 import { FindingsOf, problemAt } from "./findings.ts";
 import type { AgentKey } from "./ids.ts";
 import { asObject, decodeText, type JsonObject, parseJson } from "./json.ts";
+import type { Origin } from "./origin.ts";
 import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile, type Wrapping } from "./provider.ts";
 import { type Recorded, readRecorded } from "./recording.ts";
 import { beganIn, type RunBegan } from "./run-note.ts";
 
-/** What one product says to those who listen, line by line. The frame around it is the same for all: see `liveStream`. */
+/** Interprets the lines of one product's live source. The frame around it is common: see `liveStream`. */
 export interface LiveReader {
-  /** The thread that a line names; null where it names none. */
-  threadIn(said: JsonObject): AgentKey | null;
-  /** Where to put a line that names no thread when no line before it did either; null where such a line says nothing. */
-  unassignedIn?(said: JsonObject): AgentKey | null;
-  /** By the product's own clock; null where the line carries no time. */
-  timeIn(said: JsonObject): number | null;
-  /** `at` is null where neither the line nor any before it carries a time. */
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey, at: number | null): void;
-  events(said: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[];
+  /** The thread that a line names; null if it names none. */
+  threadIn(json: JsonObject): AgentKey | null;
+  /** The agent for a line without a thread, if no earlier line named one; null if such a line means nothing. */
+  unassignedIn?(json: JsonObject): AgentKey | null;
+  /** By the product's clock; null if the line has no time. */
+  timeIn(json: JsonObject): number | null;
+  /** `at` is null if neither the line nor any before it has a time. */
+  read(out: FindingsOf, json: JsonObject, thread: AgentKey, at: number | null): void;
+  events(json: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[];
   save(): unknown;
 }
 
 export interface LiveReaderOf {
   open(saved?: unknown): LiveReader;
-  /** What the agent was asked on the command line, if that can be told. */
+  /** The prompt on the command line, if it can be determined. */
   promptIn(command: readonly string[]): string | null;
 }
 
@@ -34,41 +35,51 @@ interface Memory {
   readonly at: number | null;
 }
 
-/** The recording of what a product says: what it prints when it is run, what it tells its hooks. */
-export const liveStream = (of: LiveReaderOf): FileStream => ({ shape: "lines", open: (file, saved) => new LiveStream(of, readRecorded, file, saved) });
+/** The recording of a live source: output of a wrapped command, or hook payloads. */
+export const liveStream = (origin: LiveOrigin, of: LiveReaderOf): FileStream => ({
+  shape: "lines",
+  open: (file, saved) => new LiveStream({ ...of, origin, readLine: readRecorded }, file, saved),
+});
 
-/** The same output as the product printed it, without the times at which lines arrived: a saved log, or what came through a pipe. */
-export const printedStream = (of: LiveReaderOf): FileStream => ({ shape: "lines", open: (file, saved) => new LiveStream(of, asPrinted, file, saved) });
+/** The same output without arrival times: a saved log or a pipe. */
+export const printedStream = (of: LiveReaderOf): FileStream => ({
+  shape: "lines",
+  open: (file, saved) => new LiveStream({ ...of, origin: "stream", readLine: asPrinted }, file, saved),
+});
 
-type Heard = { readonly at: number | null; readonly raw: unknown } | Recorded;
+type LiveOrigin = Extract<Origin, "stream" | "hook" | "telemetry">;
+interface LiveSource extends LiveReaderOf {
+  readonly origin: LiveOrigin;
+  readonly readLine: (record: Uint8Array) => ReadLine | null;
+}
 
-/** Anything else than JSON may stand in such a log: whatever a wrapper or the shell printed. */
-const asPrinted = (record: Uint8Array): Heard => ({ at: null, raw: parseJson(decodeText(record).text)?.value });
+type ReadLine = { readonly at: number | null; readonly raw: unknown } | Recorded;
 
-/** The stream behind `<folder>/<name>.jsonl`, of those that a product has. */
+/** Such a log may contain other lines than JSON. */
+const asPrinted = (record: Uint8Array): ReadLine => ({ at: null, raw: parseJson(decodeText(record).text)?.value });
+
+/** The stream for `<folder>/<name>.jsonl`. */
 export function liveAt(streams: Readonly<Record<string, FileStream>>, path: string): FileStream | null {
   const folder = /^([a-z]+)\/[^/]+\.jsonl$/.exec(path)?.[1];
   return folder === undefined || !Object.hasOwn(streams, folder) ? null : (streams[folder] ?? null);
 }
 
 class LiveStream implements Parser {
-  readonly #of: LiveReaderOf;
-  readonly #hear: (record: Uint8Array) => Heard | null;
+  readonly #of: LiveSource;
   readonly #file: SourceFile;
   readonly #reader: LiveReader;
   readonly #introduced: Set<AgentKey>;
   #thread: AgentKey | null;
   #began: RunBegan | null;
-  /** The last time that was told. */
+  /** The last time. */
   #at: number | null;
-  /** Number of the last line that was handed to us. */
+  /** Number of the last line read. */
   #read = 0;
 
-  constructor(of: LiveReaderOf, hear: (record: Uint8Array) => Heard | null, file: SourceFile, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+  constructor(of: LiveSource, file: SourceFile, saved?: unknown) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#of = of;
-    this.#hear = hear;
     this.#file = file;
     this.#reader = of.open(memory?.reader);
     this.#introduced = new Set(memory?.introduced);
@@ -83,37 +94,37 @@ class LiveStream implements Parser {
 
   push(record: Uint8Array, line: number): Findings {
     this.#read = line;
-    const recorded = this.#hear(record);
+    const recorded = this.#of.readLine(record);
     if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     if ("note" in recorded) this.#began = beganIn(recorded.note) ?? this.#began;
-    // A product may say other things than JSON, such as a warning: nobody knows what they mean.
-    const said = "raw" in recorded ? asObject(recorded.raw) : null;
-    if (said === null) return NOTHING;
-    this.#thread = this.#reader.threadIn(said) ?? this.#thread;
-    const thread = this.#thread ?? this.#reader.unassignedIn?.(said) ?? null;
+    // Lines that are not JSON, such as warnings, are ignored.
+    const json = "raw" in recorded ? asObject(recorded.raw) : null;
+    if (json === null) return NOTHING;
+    this.#thread = this.#reader.threadIn(json) ?? this.#thread;
+    const thread = this.#thread ?? this.#reader.unassignedIn?.(json) ?? null;
     if (thread === null) return NOTHING;
-    this.#at = this.#timeOf(said, recorded.at);
+    this.#at = this.#timeOf(json, recorded.at);
     const at = this.#at;
-    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: thread, keys: [], live: true });
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: thread, keys: [], origin: this.#of.origin });
     this.#introduce(out, thread);
-    this.#reader.read(out, said, thread, at);
+    this.#reader.read(out, json, thread, at);
     for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : [])))) this.#place(out, speaker);
     return out;
   }
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (this.#read !== line) this.push(record, line);
-    const recorded = this.#hear(record);
-    const said = recorded !== null && "raw" in recorded ? asObject(recorded.raw) : null;
-    if (recorded === null || said === null) return [];
-    const thread = this.#reader.threadIn(said) ?? this.#thread ?? this.#reader.unassignedIn?.(said) ?? null;
-    return thread === null ? [] : this.#reader.events(said, thread, this.#timeOf(said, recorded.at));
+    const recorded = this.#of.readLine(record);
+    const json = recorded !== null && "raw" in recorded ? asObject(recorded.raw) : null;
+    if (recorded === null || json === null) return [];
+    const thread = this.#reader.threadIn(json) ?? this.#thread ?? this.#reader.unassignedIn?.(json) ?? null;
+    return thread === null ? [] : this.#reader.events(json, thread, this.#timeOf(json, recorded.at));
   }
 
-  /** By the product's clock, else by ours; in a log without our times, a line is as old as the one before it. */
-  #timeOf = (said: JsonObject, heardAt: number | null): number | null => this.#reader.timeIn(said) ?? heardAt ?? this.#at;
+  /** By the product's clock, else ours; in a log without times, the time of the line before. */
+  #timeOf = (json: JsonObject, receivedAt: number | null): number | null => this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
 
-  /** What we know of the thread ourselves: which process runs it, where, and what it was asked. */
+  /** What we know of the thread ourselves: its process, folder and prompt. */
   #introduce(out: FindingsOf, thread: AgentKey) {
     if (this.#introduced.has(thread)) return;
     this.#place(out, thread);
@@ -125,7 +136,7 @@ class LiveStream implements Parser {
     if (this.#file.isForeign !== true) out.addOfFile({ type: "process-seen", thread, process, waitingFor: null });
   }
 
-  /** Whoever speaks in it was read from it. */
+  /** Every agent in the file gets it as a source file. */
   #place(out: FindingsOf, agent: AgentKey) {
     if (this.#introduced.has(agent)) return;
     this.#introduced.add(agent);
@@ -133,12 +144,16 @@ class LiveStream implements Parser {
   }
 }
 
-/** A sign of life that no message stands behind: that it began, or goes on. */
-export const AT_WORK = { type: "record", role: "other", stands: "open", certain: true, calls: [], results: [], text: null, message: false } as const;
+/** Activity without a message: it began, or continues. */
+export const AT_WORK = { type: "record", role: "other", state: "open", certain: true, calls: [], results: [], text: null, message: false } as const;
 
-/** A turn of the thread is over, by the stream's own word. Where its records say how, they know better: an interruption ends a turn, too. */
+/** The end of a turn according to the stream. Records take precedence: an interruption ends a turn, too. */
 export const turnEnded = (of: AgentKey, state: "completed" | "errored" | "shutdown", says: string, result: string | null = null) =>
   ({ type: "lifecycle", of, state, source: "protocol", says: says.split("\n")[0] ?? "", result, yields: true }) as const;
 
-/** A product whose stream is only ever printed: it takes no words while it runs. */
-export const speakingOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({ speaks, speaking, control: null });
+/** A product without machine-readable input. */
+export const outputOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({
+  printsJson: speaks,
+  withJsonOutput: speaking,
+  control: null,
+});

@@ -41,7 +41,7 @@ describe("a thread's process", () => {
   });
 
   it("is gone, where all that were marked are", () => {
-    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({ is: "gone", why: "its process (pid 2) is gone" });
+    expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 2, startedAt: 20 }), living())).toEqual({ is: "gone", why: "its process (pid 2) has ended" });
   });
 
   it("is unknown as soon as one mark cannot be judged, unless another lives", () => {
@@ -53,17 +53,17 @@ describe("a thread's process", () => {
     expect(view(marks({ pid: 1, startedAt: 10 }, { pid: 3, startedAt: 20 }), unsure("alive"))).toMatchObject({ is: "alive" });
   });
 
-  it("is whoever holds the thread's lock, and gone when nobody does", () => {
+  it("is the holder of the thread's lock, and gone without one", () => {
     const book = notebook();
     book.see({ by: main }, { type: "process-seen", thread: main, process: { lock: "/locks/t" }, waitingFor: null });
     expect(view(book.observations, () => "alive")).toEqual({ is: "alive", who: "the holder of its lock", startedAt: null, waitingFor: null });
-    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "nobody holds the lock of the thread any more" });
+    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process holds the lock of the thread" });
   });
 
   it("is gone without a mark, where the product marks its processes, and unknown where it does not", () => {
     const book = notebook();
     book.see({ by: main }, { type: "agent-described", agent: main, marksProcess: true });
-    expect(view(book.observations, living())).toEqual({ is: "gone", why: "no process runs its thread any more" });
+    expect(view(book.observations, living())).toEqual({ is: "gone", why: "its process is no longer running" });
     expect(view([], living())).toEqual({ is: "unknown" });
   });
 });
@@ -72,12 +72,12 @@ describe("a process that is known only by the file it has open", () => {
   const book = notebook();
   book.see({ by: main }, { type: "process-seen", thread: main, process: { holds: "/db" }, waitingFor: null });
 
-  it("is whoever has it open", () => {
+  it("is the process that has it open", () => {
     expect(view(book.observations, () => ({ pid: 7, startedAt: 5 }))).toEqual({ is: "alive", who: "pid 7", startedAt: 5, waitingFor: null });
   });
 
-  it("is gone when nobody has, and unknown where nobody can tell", () => {
-    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process has its database open any more" });
+  it("is gone if no process has it open, and unknown if that cannot be determined", () => {
+    expect(view(book.observations, () => "gone")).toEqual({ is: "gone", why: "no process has its database open" });
     expect(view(book.observations, () => "unknown")).toEqual({ is: "unknown" });
   });
 });

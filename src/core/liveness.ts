@@ -3,16 +3,16 @@ import type { AgentKey } from "./ids.ts";
 import type { Observation, PidMark, ProcessMark } from "./observation.ts";
 import type { ProcessView } from "./status.ts";
 
-/** Whether a process is there. Enters as an argument, like the clock, so that linking stays a pure function. */
+/** Whether a process is running. An argument, like the clock, so that linking stays pure. */
 export type Liveness = (process: ProcessMark) => "alive" | "gone" | "unknown" | Holder;
 
-/** The process that has a file open, where the mark names only the file. */
+/** The process that has a file open, if the mark names only the file. */
 export interface Holder {
   readonly pid: number;
   readonly startedAt: number | null;
 }
 
-/** What is known of each thread's process: the newest living mark, else what the dead or missing ones tell. */
+/** The process of each thread: the newest living mark, else what dead or missing ones imply. */
 export function processViews(facts: readonly Observation[], infoOf: (key: AgentKey) => GatheredAgent, liveness: Liveness): (thread: AgentKey) => ProcessView {
   const seen = Map.groupBy(
     facts.filter((f) => f.type === "process-seen"),
@@ -28,8 +28,8 @@ export function processViews(facts: readonly Observation[], infoOf: (key: AgentK
     if (alive !== undefined) return { is: "alive", who: nameOf(alive.process), startedAt: startOf(alive.process) || null, waitingFor: alive.waitingFor };
     if (newestFirst.some((m) => m.is === "unknown")) return { is: "unknown" };
     const [gone] = newestFirst;
-    if (gone !== undefined) return { is: "gone", why: goneWords(gone.process) };
-    return infoOf(thread).marksProcess ? { is: "gone", why: "no process runs its thread any more" } : { is: "unknown" };
+    if (gone !== undefined) return { is: "gone", why: goneText(gone.process) };
+    return infoOf(thread).marksProcess ? { is: "gone", why: "its process is no longer running" } : { is: "unknown" };
   };
   const known = new Map<AgentKey, ProcessView>();
   return (thread) => {
@@ -39,14 +39,14 @@ export function processViews(facts: readonly Observation[], infoOf: (key: AgentK
   };
 }
 
-/** What nobody wrote down of a process that was found by other means. */
+/** Fields that are unknown for a process found by other means. */
 const UNMARKED = { birth: null, domain: null };
 
 const isPid = (mark: ProcessMark): mark is PidMark => "pid" in mark;
 const startOf = (mark: ProcessMark) => (isPid(mark) ? (mark.startedAt ?? 0) : 0);
 const pidOf = (mark: ProcessMark) => (isPid(mark) ? mark.pid : 0);
 const nameOf = (mark: ProcessMark) => (isPid(mark) ? `pid ${mark.pid}` : "lock" in mark ? "the holder of its lock" : "one that has its database open");
-function goneWords(mark: ProcessMark): string {
-  if (isPid(mark)) return `its process (pid ${mark.pid}) is gone`;
-  return "lock" in mark ? "nobody holds the lock of the thread any more" : "no process has its database open any more";
+function goneText(mark: ProcessMark): string {
+  if (isPid(mark)) return `its process (pid ${mark.pid}) has ended`;
+  return "lock" in mark ? "no process holds the lock of the thread" : "no process has its database open";
 }

@@ -1,10 +1,13 @@
 import { visible } from "./visible.ts";
 
-/** Other people's text as a part of a Markdown document. A viewer that passes raw HTML on runs and loads nothing of it, and no text ends what it stands in. */
+/**
+ * Embeds untrusted text in Markdown, such that viewers that allow raw HTML run and load nothing of it, and the text
+ * cannot end its context.
+ */
 
 /**
- * Lists, emphasis, web links and complete fences work. Tags, images, other links, and fences that nothing ends (they would take in what stands behind the text)
- * are shown as text; as entities, because a backslash before `\\` would not escape.
+ * Lists, emphasis, web links and complete fences work. Tags, images, other links and unclosed fences (which would
+ * include the following text) are shown as text; as entities, because a backslash after `\\` would not escape.
  */
 export function proseMarkdown(text: string): string {
   const lines = visible(text).split("\n");
@@ -25,9 +28,9 @@ const inert = (line: string) =>
     .replaceAll("![", "!&#91;")
     .replace(/\](?=[[:]|\((?!https?:\/\/))/g, "&#93;");
 
-/** On which line the fence ends that begins on a line, at its first character: only there a fence is one whatever stands before it. */
+/** The line on which a fence ends that begins at the first character of a line: only there it is one in any context. */
 function fenceEnds(lines: readonly string[]): (at: number) => number | null {
-  /** Fences of this length and longer have no end any more; each is looked for once. */
+  /** Fences of this length and longer have no end; each is searched once. */
   const endless = new Map<string, number>();
   return (at) => {
     const [, fence = ""] = /^(`{3,}(?=[^`]*$)|~{3,})/.exec(lines[at] ?? "") ?? [];
@@ -42,14 +45,14 @@ function fenceEnds(lines: readonly string[]): (at: number) => number | null {
   };
 }
 
-/** A fence is longer than any in what it holds. */
+/** The fence is longer than any in the text. */
 export function fencedMarkdown(text: string, language = ""): string {
   const shown = visible(text);
   const fence = "`".repeat(longestRun(shown, 2) + 1);
   return `${fence}${language}\n${shown}\n${fence}`;
 }
 
-/** A code span on one line, with longer marks than any in what it holds. */
+/** A code span on one line, with longer delimiters than any in the text. */
 export function codeMarkdown(text: string): string {
   const shown = visible(text).replaceAll("\n", " ");
   const mark = "`".repeat(longestRun(shown, 0) + 1);

@@ -1,17 +1,61 @@
-import { type AgentKey, threadOf } from "./ids.ts";
+import { type AgentKey, recordIn, threadOf } from "./ids.ts";
 import type { Observation } from "./observation.ts";
 
 /**
- * Everything by which facts of one thread may concern another: records that were copied, names that both use, agents of other threads that are named.
- * Threads with a key in common must be linked together.
+ * The observation with every agent that it mentions replaced.
+ * Exhaustive: a new kind of fact does not compile until it is listed here.
+ */
+export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): Observation {
+  const mapped = { ...o, speaker: map(o.speaker) };
+  switch (mapped.type) {
+    case "agent-described":
+      return { ...mapped, agent: map(mapped.agent), ...(mapped.forkedFrom === undefined ? {} : { forkedFrom: map(mapped.forkedFrom) }) };
+    case "spawn-match":
+    case "waits":
+    case "file-refused":
+      return { ...mapped, agent: map(mapped.agent) };
+    case "call-spawned":
+      return { ...mapped, child: map(mapped.child) };
+    case "parent-named":
+      return { ...mapped, child: map(mapped.child), parent: map(mapped.parent) };
+    case "lifecycle":
+      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+    case "thread-titled":
+      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+    case "process-seen":
+      return { ...mapped, thread: map(mapped.thread) };
+    case "agent-aliased":
+      return { ...mapped, alias: map(mapped.alias), agent: map(mapped.agent) };
+    case "agents-stated":
+      return { ...mapped, agents: mapped.agents.map(map) };
+    case "message-sent":
+      return { ...mapped, to: typeof mapped.to === "string" ? map(mapped.to) : mapped.to };
+    case "record":
+    case "model-call":
+    case "spawn-called":
+    case "call-aliased":
+    case "call-offers":
+    case "call-refused":
+    case "model-call-missing":
+    case "total-stated":
+    case "plan-stated":
+      return mapped;
+    default:
+      return mapped satisfies never;
+  }
+}
+
+/**
+ * The keys by which facts of one thread may concern another: copied records, shared names, agents of other threads.
+ * Threads with a common key must be linked together.
  */
 export function crossKeys(o: Observation): readonly string[] {
   switch (o.type) {
     case "record":
-      return o.keys.slice(0, 1);
+      return [recordIn(o)].filter((key) => key !== undefined);
     case "model-call":
       return [o.alias, o.fingerprint].filter((key) => key !== undefined);
-    case "answers":
+    case "spawn-match":
     case "call-offers":
       return [o.match];
     case "spawn-called":
@@ -23,48 +67,17 @@ export function crossKeys(o: Observation): readonly string[] {
   }
 }
 
-/** The thread in whose records it stands, and those that it names: all of them are known by it. */
+/** The thread whose records contain it, and those that it names. */
 export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
 
 function otherThreads(o: Observation): readonly AgentKey[] {
+  // Nearly all facts are of these two kinds, which name no agent.
+  if (o.type === "record" || o.type === "model-call") return [];
   const own = threadOf(o.speaker);
-  return agentsNamed(o)
-    .map(threadOf)
-    .filter((thread) => thread !== own);
-}
-
-function agentsNamed(o: Observation): readonly AgentKey[] {
-  switch (o.type) {
-    case "thread-titled":
-    case "lifecycle":
-      return typeof o.of === "string" ? [o.of] : [];
-    case "agent-described":
-      return o.forkedFrom === undefined ? [o.agent] : [o.agent, o.forkedFrom];
-    case "call-spawned":
-      return [o.child];
-    case "parent-named":
-      return [o.child, o.parent];
-    case "process-seen":
-      return [o.thread];
-    case "agent-aliased":
-      return [o.alias, o.agent];
-    case "answers":
-    case "waits":
-      return [o.agent];
-    case "record":
-    case "model-call":
-    case "spawn-called":
-    case "call-aliased":
-    case "call-offers":
-    case "call-refused":
-    case "agents-stated":
-    case "call-unrecorded":
-    case "total-stated":
-    case "plan-stated":
-    case "file-refused":
-    case "message-sent":
-      return [];
-    default:
-      return o satisfies never;
-  }
+  const named: AgentKey[] = [];
+  mapAgents(o, (agent) => {
+    if (threadOf(agent) !== own) named.push(threadOf(agent));
+    return agent;
+  });
+  return named;
 }

@@ -22,7 +22,7 @@ function team() {
 const messages = (book: ReturnType<typeof notebook>) => messagesIn(link(book.observations, LATER), main).map(({ from, to, revives }) => [from, to, revives]);
 
 describe("messages between agents", () => {
-  it("find whoever is meant: by name, by id, by path, by key", () => {
+  it("find the recipient by name, id, path or key", () => {
     const book = team();
     book.see({ by: alice, at: 10 }, { type: "message-sent", to: { named: "bob" } });
     book.see({ by: bob, at: 11 }, { type: "message-sent", to: { named: "a1" } });
@@ -36,7 +36,7 @@ describe("messages between agents", () => {
     ]);
   });
 
-  it("are told once where the call and its result both tell of one, and say that it woke somebody", () => {
+  it("are listed once if call and result both describe them, and marked as reviving", () => {
     const book = team();
     book.see({ by: main, at: 20_000 }, { type: "message-sent", to: { named: "alice" } });
     book.see({ by: main, at: 20_100 }, lifecycle(alice, "revived"));
@@ -47,7 +47,7 @@ describe("messages between agents", () => {
     ]);
   });
 
-  it("are also calls that go on with somebody who was there already", () => {
+  it("include calls that continue an existing agent", () => {
     const book = team();
     for (const [id, at] of [
       ["first", 1],
@@ -59,7 +59,7 @@ describe("messages between agents", () => {
     expect(messages(book)).toEqual([["toy://main", "toy://main/a1", true]]);
   });
 
-  it("to nobody who is there are left out", () => {
+  it("to unknown recipients are omitted", () => {
     const book = team();
     book.see({ by: main, at: 5 }, { type: "message-sent", to: { named: "carol" } });
     book.see({ by: alice, at: 6 }, { type: "message-sent", to: { named: "alice" } });

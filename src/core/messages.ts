@@ -1,17 +1,17 @@
 import type { AgentKey, CallKey } from "./ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
 
-/** One agent wrote to another. */
+/** A message from one agent to another. */
 export interface Message {
   readonly from: string;
   readonly to: string;
   /** Epoch milliseconds. */
   readonly at: number | null;
-  /** It set an agent to work again that was done. */
+  /** It revived an agent that had ended. */
   readonly revives: boolean;
 }
 
-/** Every message between agents of a tree that can be placed, oldest first. The answer an agent ends with is none. */
+/** All messages between agents of a tree, oldest first. The final response of an agent is not a message. */
 export function messagesIn(forest: Forest, root: AgentKey): Message[] {
   const agents = subtreeOf(forest, root).map((key) => agentOf(forest, key));
   const find = directory(agents);
@@ -32,7 +32,7 @@ export function messagesIn(forest: Forest, root: AgentKey): Message[] {
   return [...written.filter((message) => !reviving.some((other) => isOneOf(message, other))), ...reviving].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
 }
 
-/** A further call that is known to have had this agent, after the one that made it. */
+/** A later call to the same agent. */
 function calledAgain(forest: Forest, agent: LinkedAgent): Message[] {
   const from = agent.parent === null ? undefined : forest.agents.get(agent.parent)?.uri;
   return from === undefined
@@ -42,19 +42,19 @@ function calledAgain(forest: Forest, agent: LinkedAgent): Message[] {
         .map(({ at }) => ({ from, to: agent.uri, at, revives: true }));
 }
 
-/** The calls of its parent that are known to have had this agent, oldest first. */
+/** The calls of its parent to this agent, oldest first. */
 export function callsOf({ evidence, parent }: LinkedAgent): readonly { readonly call: CallKey; readonly at: number | null }[] {
   const known = evidence.flatMap(({ call, at, confidence, parent: of }) => (call !== null && confidence === 1 && of === parent ? [{ call, at }] : []));
   const oldestFirst = known.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0) || (a.call < b.call ? -1 : 1));
   return oldestFirst.filter(({ call }, i) => oldestFirst.findIndex((one) => one.call === call) === i);
 }
 
-/** Where the call and its result both tell of one message, they are this close. */
+/** Maximum time between a call and its result that describe the same message. */
 const SAME_MS = 5_000;
 
 const isOneOf = (a: Message, b: Message) => a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
 
-/** Agents by the words they call each other by; a path may be told from where the speaker stands. */
+/** Finds agents by the names they use for each other; a path may be relative to the speaker. */
 function directory(agents: readonly LinkedAgent[]): (name: string, speaker: LinkedAgent) => string | undefined {
   const known = new Map<string, string>();
   const learn = (name: string | null | undefined, uri: string) => {

@@ -1,12 +1,12 @@
 import { hash } from "./hash.ts";
 
 const FIRST_SIZE = 32;
-/** Fuller than this, looking a name up takes long. */
+/** Maximum load factor. */
 const FULL = 0.7;
 
 /**
- * What is known of very many names: a bit for each thing that may be. A name is kept as its hash of 53 bits, ten bytes instead of a string and an entry of a
- * map: among a million names two have the same one with a probability of 1 in 10,000.
+ * A set of flags for each of very many names. A name is stored as a 53-bit hash, which takes ten bytes instead of a
+ * string and a map entry: the probability of a collision among a million names is 1 in 10,000.
  */
 export class NameTable {
   #hashes = new Float64Array(FIRST_SIZE);
@@ -21,7 +21,7 @@ export class NameTable {
     return this.#hashes.byteLength + this.#marks.byteLength;
   }
 
-  /** Notes that of the name. False where it was known already. */
+  /** Sets a flag. Returns false if it was already set. */
   add(name: string, mark: number): boolean {
     if (this.#count >= FULL * this.#hashes.length) this.#grow();
     return this.#put(hashOf(name), mark);
@@ -36,7 +36,7 @@ export class NameTable {
     return this.#hashes[at] === hashed && ((this.#marks[at] ?? 0) & mark) !== 0;
   }
 
-  /** The hashes of all names of which that is known. */
+  /** The hashes of all names with this flag. */
   *hashes(mark: number): Generator<number> {
     for (let at = 0; at < this.#hashes.length; at += 1) if (((this.#marks[at] ?? 0) & mark) !== 0) yield this.#hashes[at] ?? 0;
   }
@@ -62,7 +62,7 @@ export class NameTable {
 const EMPTY = 0;
 export const hashOf = (name: string) => hash(name) || 1;
 
-/** Where the hash stands, or would. */
+/** The slot of the hash, occupied or free. */
 function placeIn(hashes: Float64Array, hashed: number): number {
   const last = hashes.length - 1;
   let at = (hashed >>> 0) & last;
@@ -70,19 +70,19 @@ function placeIn(hashes: Float64Array, hashed: number): number {
   return at;
 }
 
-/** Who holds which of very many names, by their hashes. */
+/** The holder of each of very many names, by hash. */
 export class Holders {
   readonly #hashes: Float64Array;
   readonly #holders: Uint32Array;
 
-  /** `count`: how many names will come, at most. */
+  /** `count`: maximum number of names. */
   constructor(count: number) {
     const size = 2 ** Math.ceil(Math.log2(count / FULL + 1));
     this.#hashes = new Float64Array(size);
     this.#holders = new Uint32Array(size);
   }
 
-  /** Who held the name before: this one, where nobody did. */
+  /** Returns the previous holder of the name, or this one. */
   hold(hashed: number, holder: number): number {
     const at = placeIn(this.#hashes, hashed);
     if (this.#hashes[at] === hashed) return this.#holders[at] ?? holder;

@@ -6,7 +6,7 @@ import type { Fact, Observation } from "./observation.ts";
 const THREAD = threadKey("toy", "t");
 const [NAMED, UNNAMED] = [agentKey("toy", "t", "a1"), agentKey("toy", "t", "~msg")];
 const CALL = callKey("toy", "c1");
-const RECORD = { type: "record", role: "assistant", stands: "answered", certain: true, calls: [], results: [], text: "done", message: true } as const;
+const RECORD = { type: "record", role: "assistant", state: "answered", certain: true, calls: [], results: [], text: "done", message: true } as const;
 const TOKENS = { inputTokens: 1, outputTokens: 2, reasoningTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
 
 let number = 0;
@@ -21,7 +21,7 @@ const call = (response: string, more: Partial<Fact> = {}): Fact =>
 const spawn: Fact = { type: "spawn-called", call: CALL, tool: "Task", makes: "one", prompt: "p", agentType: null, description: null, name: null, offers: [] };
 
 describe("an agent that was known by another name first", () => {
-  it("is one agent, with all that was said under either name, in any order", () => {
+  it("is one agent with the facts of both names, in any order", () => {
     const facts = [
       says(THREAD, 1, spawn),
       says(UNNAMED, 2, RECORD, { keys: [recordKey("toy", "m1")] }),
@@ -38,13 +38,52 @@ describe("an agent that was known by another name first", () => {
   });
 });
 
-describe("what a witness says", () => {
+describe("facts that mention an agent by an alias", () => {
+  const OTHER = agentKey("toy", "t", "~other");
+  const alias = (from: typeof THREAD, to: typeof THREAD): Fact => ({ type: "agent-aliased", alias: from, agent: to });
+  const keysOf = (facts: Observation[]) => [facts, facts.toReversed()].map((order) => [...linked(order).agents.keys()].sort());
+
+  it("leave one agent at the end of a chain of aliases", () => {
+    const facts = [says(OTHER, 1, RECORD), says(THREAD, 2, alias(OTHER, UNNAMED)), says(THREAD, 2, alias(UNNAMED, NAMED)), says(NAMED, 3, RECORD)];
+    expect(keysOf(facts)).toEqual([
+      [THREAD, NAMED],
+      [THREAD, NAMED],
+    ]);
+    expect(linked(facts).nameOf(OTHER)).toBe(NAMED);
+  });
+
+  it("leave one agent if two aliases stand for each other", () => {
+    const facts = [says(NAMED, 1, RECORD), says(THREAD, 2, alias(NAMED, UNNAMED)), says(THREAD, 2, alias(UNNAMED, NAMED)), says(UNNAMED, 3, RECORD)];
+    expect(keysOf(facts)).toEqual([
+      [THREAD, NAMED],
+      [THREAD, NAMED],
+    ]);
+  });
+
+  const facts: Fact[] = [
+    { type: "waits", agent: UNNAMED, for: "a permission", says: "for a permission" },
+    { type: "agent-described", agent: NAMED, forkedFrom: UNNAMED },
+    { type: "thread-titled", of: UNNAMED, title: "title", rank: 1 },
+    { type: "process-seen", thread: UNNAMED, process: { lock: "lock" }, waitingFor: null },
+    { type: "message-sent", to: UNNAMED },
+    { type: "parent-named", child: UNNAMED, parent: THREAD, rule: "r", source: "protocol", confidence: 1, says: "names it" },
+  ];
+  it.each(facts)("leave no second agent: $type", (fact) => {
+    const all = [says(NAMED, 1, RECORD), says(THREAD, 2, fact), says(THREAD, 3, alias(UNNAMED, NAMED))];
+    expect(keysOf(all)).toEqual([
+      [THREAD, NAMED],
+      [THREAD, NAMED],
+    ]);
+  });
+});
+
+describe("observations of a witness", () => {
   const keys = [recordKey("toy", "m1")];
 
   it("of a record that the product keeps itself, is the product's to say whose it is", () => {
     const facts = [
-      says(UNNAMED, 2, RECORD, { keys, witness: true }),
-      says(UNNAMED, 2, call("m1"), { keys, witness: true }),
+      says(UNNAMED, 2, RECORD, { keys, origin: "proxy" }),
+      says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" }),
       says(NAMED, 50, RECORD, { keys }),
       says(NAMED, 50, call("m1"), { keys }),
     ];
@@ -54,7 +93,7 @@ describe("what a witness says", () => {
   });
 
   it("counts by itself where the product keeps nothing", () => {
-    expect(linked([says(UNNAMED, 2, call("m1"), { keys, witness: true })]).agents.get(UNNAMED)?.calls).toHaveLength(1);
+    expect(linked([says(UNNAMED, 2, call("m1"), { keys, origin: "proxy" })]).agents.get(UNNAMED)?.calls).toHaveLength(1);
   });
 
   it("of an answer that the product knows by another name, counts once; a second one like it counts again", () => {

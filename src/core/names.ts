@@ -1,34 +1,39 @@
 import { type AgentKey, agentKey, type CallKey, partsOf, type RecordKey, threadOf } from "./ids.ts";
+import { mapAgents } from "./mentions.ts";
 import { byTime, type Observation } from "./observation.ts";
+import { isOutside } from "./origin.ts";
 
 export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
 
-/** Says everything of every agent under the last of its names. Of several that an alias is said to stand for, the first by name counts. */
-export function byOneName(observations: readonly Observation[]): readonly Observation[] {
+/** The final key of every alias. If an alias has several targets, the first by name counts. */
+export function aliasesIn(observations: readonly Observation[]): Renamed {
   const names = new Map<AgentKey, AgentKey>();
   for (const o of observations) {
     if (o.type !== "agent-aliased" || o.alias === o.agent) continue;
     const known = names.get(o.alias);
     if (known === undefined || o.agent < known) names.set(o.alias, o.agent);
   }
-  for (const [alias, agent] of seenTwice(observations)) if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
-  return renameAll(observations, names);
+  for (const [alias, agent] of proxiedTwins(observations))
+    if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
+  return new Map([...names.keys()].map((alias) => [alias, lastName(alias, names)]));
 }
 
-/** Agents that only a proxy speaks of, although the answers they got, the first of them and all that are known, stand in the product's records of one other agent. */
-function seenTwice(observations: readonly Observation[]): Renamed {
+/**
+ * Agents known only from a proxy whose first response and all others are in the product's records of one other agent.
+ */
+function proxiedTwins(observations: readonly Observation[]): Renamed {
   const found = new Map<AgentKey, AgentKey>();
-  const isAnswer = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
-  const seen = observations.filter((o) => o.witness && isAnswer(o));
+  const isResponse = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
+  const seen = observations.filter((o) => isOutside(o) && isResponse(o));
   if (seen.length === 0) return found;
   const namesOf = (o: Observation) => (o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys);
   const wanted = new Set(seen.flatMap(namesOf));
   const recorded = new Set<AgentKey>();
   const holders = new Map<RecordKey, AgentKey[]>();
   for (const o of observations) {
-    if (o.witness) continue;
+    if (isOutside(o)) continue;
     if (o.type === "record") recorded.add(o.speaker);
-    if (isAnswer(o)) for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+    if (isResponse(o)) for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
   }
   for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
     if (recorded.has(speaker)) continue;
@@ -40,27 +45,27 @@ function seenTwice(observations: readonly Observation[]): Renamed {
 }
 
 /**
- * Conversations that a proxy could not tell the product of, and that the product's own records hold: these tell all of them.
- * Gives what is left, and whose the answers are that were told twice.
+ * Conversations whose product the proxy could not identify and that the product's records contain. Returns the
+ * remaining observations, and the owners of the removed responses.
  */
 export function withoutRecordedTraffic(observations: readonly Observation[]): {
   readonly left: readonly Observation[];
   readonly owners: ReadonlyMap<RecordKey, AgentKey>;
 } {
-  const twice = new Map([...seenTwice(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider));
+  const twice = new Map([...proxiedTwins(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider));
   const owners = new Map<RecordKey, AgentKey>();
   if (twice.size === 0) return { left: observations, owners };
   for (const o of observations) {
     const owner = twice.get(o.speaker);
     if (owner !== undefined && o.type === "model-call") owners.set(o.response, owner);
   }
-  return { left: observations.filter((o) => !o.witness || !twice.has(o.speaker)), owners };
+  return { left: observations.filter((o) => !isOutside(o) || !twice.has(o.speaker)), owners };
 }
 
 /**
- * Agents that a copy of a thread names by its own id. A session that is resumed or forked while an agent works copies the call for it, and gets the result
- * or the notification: it takes the agent for one of its own. The agent belongs to the thread whose call it is.
- * `facts` are originals only; `copiedFrom` tells of each copy what it is a copy of.
+ * Agents that a copy of a thread names under its own id. A session resumed or forked while an agent runs copies the
+ * spawn call and gets the result or notification, so it claims the agent. The agent belongs to the original thread.
+ * `facts` are originals only; `copiedFrom` maps each copy to its original.
  */
 export function agentsOfCopies(facts: readonly Observation[], copiedFrom: ReadonlyMap<AgentKey, AgentKey>): Renamed {
   const names = new Map<AgentKey, AgentKey>();
@@ -91,18 +96,20 @@ export function agentsOfCopies(facts: readonly Observation[], copiedFrom: Readon
   return new Map([...names].map(([copy, home]) => [copy, lastName(home, names)]));
 }
 
-/** A copy may be copied in turn: the name at the end of the chain. */
+/** The key at the end of a chain; of a cycle, the first by name. */
 function lastName(first: AgentKey, names: Renamed): AgentKey {
-  const seen = new Set([first]);
-  for (const key of seen) {
+  const chain = [first];
+  for (const key of chain) {
     const next = names.get(key);
     if (next === undefined) return key;
-    seen.add(next);
+    const again = chain.indexOf(next);
+    if (again >= 0) return chain.slice(again).reduce((a, b) => (b < a ? b : a));
+    chain.push(next);
   }
   return first;
 }
 
-/** What the agent would be called in the threads that its own thread is a copy of, nearest first. */
+/** The keys that the agent would have in the originals of its thread, nearest first. */
 function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
   const { agent: id, provider } = partsOf(agent);
   const seen = new Set([threadOf(agent)]);
@@ -115,24 +122,5 @@ function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>)
 }
 
 export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {
-  return names.size === 0 ? observations : observations.map((o) => renamed(o, (key) => names.get(key) ?? key));
-}
-
-function renamed(o: Observation, name: (key: AgentKey) => AgentKey): Observation {
-  const seen = { ...o, speaker: name(o.speaker) };
-  switch (seen.type) {
-    case "agent-described":
-    case "answers":
-    case "waits":
-    case "file-refused":
-      return { ...seen, agent: name(seen.agent) };
-    case "call-spawned":
-      return { ...seen, child: name(seen.child) };
-    case "parent-named":
-      return { ...seen, child: name(seen.child), parent: name(seen.parent) };
-    case "lifecycle":
-      return typeof seen.of === "string" ? { ...seen, of: name(seen.of) } : seen;
-    default:
-      return seen;
-  }
+  return names.size === 0 ? observations : observations.map((o) => mapAgents(o, (key) => names.get(key) ?? key));
 }

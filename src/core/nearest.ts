@@ -1,4 +1,4 @@
-/** The word most like the one given, if any is close enough to be what was meant. */
+/** The most similar word, if it is close enough. */
 export function nearest(word: string, known: readonly string[]): string | null {
   const scored = known.map((name) => ({ name, distance: editDistance(word, name) })).sort((a, b) => a.distance - b.distance);
   const [best] = scored;

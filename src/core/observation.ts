@@ -1,27 +1,23 @@
-import type { AgentKey, CallKey, MatchKey, ObservationId, RecordKey } from "./ids.ts";
+import type { AgentKey, CallKey, Keyed, MatchKey, ObservationId, RecordKey } from "./ids.ts";
+import type { FromOrigin } from "./origin.ts";
 import type { Plan } from "./plan.ts";
 import type { Amounts, Tokens } from "./usage.ts";
 
-/** What a source saw, before anybody interprets it. Facts only: `link` draws the conclusions. */
-export type Observation = Seen & Fact;
+/** A fact with its origin, without interpretation; `link` draws the conclusions. */
+export type Observation = Observed & Fact;
 
-interface Seen {
+/** Products copy records into forks and resumed sessions: equal `keys` mean the same record. */
+interface Observed extends FromOrigin, Keyed {
   readonly id: ObservationId;
-  /** Epoch milliseconds by the record's own clock; null when the record carries no time. */
+  /** Epoch milliseconds by the record's own clock; null if the record has no time. */
   readonly at: number | null;
-  /** The agent in whose records this stands. */
+  /** The agent whose records contain this. */
   readonly speaker: AgentKey;
-  /** Ids of the record it stands in. Products copy records into forks and resumed sessions: equal keys mean the same record. */
-  readonly keys: readonly RecordKey[];
-  /** Position in its source; orders what the clock does not. */
+  /** Position in its source; breaks ties of the clock. */
   readonly order: number;
-  /** Told by a live source: where the product itself wrote the same record down, that one counts. */
-  readonly live?: true;
-  /** Said by somebody who looked on. Of a record that the product itself keeps, the product's word on whose it is counts. */
-  readonly witness?: true;
 }
 
-/** By the records' own clock, then by position. Total, so that any order of arrival sorts alike. */
+/** By the records' clock, then by position. A total order, independent of the order of arrival. */
 export function byTime(a: Observation, b: Observation): number {
   const [x, y] = [a.at ?? Number.NEGATIVE_INFINITY, b.at ?? Number.NEGATIVE_INFINITY];
   if (x !== y) return x < y ? -1 : 1;
@@ -33,7 +29,7 @@ export type Fact =
   | ThreadTitled
   | RecordRead
   | ModelCalled
-  | CallUnrecorded
+  | ModelCallMissing
   | TotalStated
   | SpawnCalled
   | CallSpawned
@@ -44,14 +40,14 @@ export type Fact =
   | AgentAliased
   | FileRefused
   | ParentNamed
-  | Answers
+  | SpawnMatch
   | Lifecycle
   | MessageSent
   | ProcessSeen
   | Waits
   | PlanStated;
 
-/** Who said it. Ordered: a statement of the provider itself beats what is read off records, and a guess comes last. */
+/** Strongest first: statements of the provider itself override what is read from records; inference comes last. */
 export const SOURCES = ["manual", "protocol", "parent_rollout", "child_rollout", "inferred"] as const;
 export type Source = (typeof SOURCES)[number];
 export type StatedSource = Exclude<Source, "manual">;
@@ -63,9 +59,9 @@ export interface AgentDescribed {
   readonly type: "agent-described";
   readonly agent: AgentKey;
   readonly kind?: AgentKind;
-  /** Set for the product's own background work (warm-ups, suggestions, compaction): not an agent, its calls count as internal. */
+  /** Set for internal work (warm-ups, suggestions, compaction): not an agent; its model calls count as internal. */
   readonly internal?: { readonly why: string; readonly unlessSpawned: boolean; readonly unlessVouched?: true };
-  /** Something besides its first record shows that it is an agent: what only followed from that record does not hold. */
+  /** Something other than its first record shows that it is an agent, which overrides conclusions from that record. */
   readonly vouched?: true;
   readonly productVersion?: string;
   readonly agentType?: string;
@@ -75,15 +71,18 @@ export interface AgentDescribed {
   readonly cwd?: string;
   readonly branch?: string;
   readonly background?: boolean;
-  /** Where it stands among the agents of its thread, in the product's own words, such as `/root/alpha/beta`: another name for it. */
+  /** Its path among the agents of its thread, such as `/root/alpha/beta`: another name for it. */
   readonly path?: string;
-  /** It began as a copy of that one, and what was copied is not in its records. */
+  /** It began as a copy of this agent, and its records do not contain the copied part. */
   readonly forkedFrom?: AgentKey;
-  /** A file that belongs to the agent; its size when last read, and when it was made, where the file system knows. `readTo`: the offset up to which its lines are among the facts; set by the store. */
+  /**
+   * A file of the agent: its size when last read, and its creation time if known. `readTo`: the offset up to which its
+   * lines are among the facts; set by the store.
+   */
   readonly file?: { readonly path: string; readonly bytes: number; readonly bornMs?: number | null; readonly readTo?: number };
-  /** Restrictions that the product records; null where it records none of that kind. */
+  /** Recorded restrictions; null if none of that kind are recorded. */
   readonly tools?: ToolLimits;
-  /** The product marks its running processes on disk, so that a missing mark means the process is gone. */
+  /** The product marks its running processes on disk, so a missing mark means that the process has ended. */
   readonly marksProcess?: true;
   readonly warning?: string;
 }
@@ -98,114 +97,114 @@ export interface ThreadTitled {
   /** The thread itself, or a record of it: old versions write a title into whatever file is open. */
   readonly of: AgentKey | { readonly record: RecordKey };
   readonly title: string;
-  /** Smaller wins: a person's own title before a generated one. */
+  /** Smaller wins: a user's title before a generated one. */
   readonly rank: number;
 }
 
-/** How an agent stands after a record of its own. */
-export type Stand = "answered" | "failed" | "interrupted" | "open";
+/** The state of an agent after one of its records. */
+export type RecordState = "answered" | "failed" | "interrupted" | "open";
 
 export interface RecordRead {
   readonly type: "record";
   readonly role: "user" | "assistant" | "other";
-  /** Null for records that say nothing about how the agent stands. */
-  readonly stands: Stand | null;
-  /** False where the product leaves open whether an answer was finished. */
+  /** Null for records that do not change the agent's state. */
+  readonly state: RecordState | null;
+  /** False if the product does not record whether a response was complete. */
   readonly certain: boolean;
   readonly calls: readonly ToolCalled[];
-  readonly results: readonly ToolAnswered[];
-  /** What the agent said in it, where it is an answer. */
+  readonly results: readonly ToolResult[];
+  /** The text, if it is a final response. */
   readonly text: string | null;
-  /** True for what a person would call a message; false for bookkeeping. */
+  /** True for messages, false for bookkeeping. */
   readonly message: boolean;
-  /** Set where the product itself writes down how a turn of the agent stands, in words: nobody knows better, and its clock is the same one. */
+  /** Set if the product records the state of the agent's turn, as text: the most reliable source, by the same clock. */
   readonly turn?: string;
-  /** What went wrong, in the product's words; set only where it stands failed or interrupted. */
+  /** The error, in the product's words; only for failed or interrupted. */
   readonly error?: string;
 }
 
 export interface ToolCalled {
   readonly call: CallKey;
   readonly name: string;
-  /** When, where it was not when the record was written. */
+  /** If it differs from the time of the record. */
   readonly at?: number;
-  /** What a person has to give before the tool returns: set only for tools whose purpose is to ask a person. */
+  /** What a person must provide before the tool returns: only for tools whose purpose is to ask a person. */
   readonly waitsFor?: string;
-  /** All it does is wait for agents that were made before. */
+  /** It only waits for agents that were spawned before. */
   readonly awaitsAgents?: true;
 }
 
-export interface ToolAnswered {
+export interface ToolResult {
   readonly call: CallKey;
   readonly isError: boolean;
-  /** When, where it was not when the record was written. */
+  /** If it differs from the time of the record. */
   readonly at?: number;
 }
 
 export interface ModelCalled {
   readonly type: "model-call";
-  /** Equal for every row a response is spread over. */
+  /** Equal for all rows of a response. */
   readonly response: RecordKey;
-  /** What the rows of the response are keyed by, where they do not name it themselves. */
+  /** The key of the response's rows, if they do not name the response. */
   readonly rows?: RecordKey;
-  /** The request that it answers, where a record names it: other witnesses may know the response by nothing else. */
+  /** The request, if a record names it: other sources may know the response only by it. */
   readonly request?: RecordKey;
-  /** The API's own name of the response, where `response` is made from more than that: a proxy knows it by nothing else. */
+  /** The API's id of the response, if `response` contains more than that: a proxy knows only the id. */
   readonly alias?: RecordKey;
-  /** The API's id of the response with what it used (`fingerprintOf`): a proxy that cannot tell the product has nothing else in common with its records. */
+  /** The API's id of the response with its usage (`fingerprintOf`), to match responses of an unidentified product. */
   readonly fingerprint?: RecordKey;
-  /** When the product sent the request, where it writes that down. */
+  /** When the request was sent, if recorded. */
   readonly askedAt?: number;
   readonly model: string;
-  /** Whose price list the model is on, where the record tells. */
+  /** The vendor whose price list applies, if recorded. */
   readonly vendor?: string;
-  /** What the product itself says it cost; null where too little is recorded to tell; left out where tokens and prices tell. */
+  /** The cost according to the product; null if too little is recorded; omitted if tokens and prices determine it. */
   readonly costUsd?: number | null;
-  /** The product's own records know the answer by no name, or by another one: if they count one just like it, it is the same. */
+  /** The product's records do not name the response, or name it differently: an equal one is the same. */
   readonly nameless?: true;
-  /** Worked out from the product's running totals: these cannot be held against it. */
+  /** Derived from the product's running totals, so it cannot be compared with them. */
   readonly fromTotals?: true;
-  /** Answered in the vendor's fast mode, which has prices of its own. */
+  /** Served in the vendor's fast mode, which has its own prices. */
   readonly fast?: true;
-  /** The record tells what the response put out, and nothing of what it was given: input and caches are only in the product's total, if it states one. */
+  /** Only the output is recorded; input and caches are only in the product's total, if there is one. */
   readonly outputOnly?: true;
-  /** The product does not count it in its own totals. */
+  /** The product does not include it in its totals. */
   readonly outsideTotals?: true;
   readonly tokens: Tokens;
-  /** How much text this row holds: a response with more text than its tokens allow was not counted to the end by the product. */
+  /** Length of the text in this row. More than the tokens allow: the response was not counted completely. */
   readonly chars: number;
-  /** The row says how the response ended, so that its numbers are the final ones. */
+  /** The row has the stop reason, so its numbers are final. */
   readonly ended: boolean;
 }
 
-/** A record shows that the product called a model and kept no record of the call itself. */
-export interface CallUnrecorded {
-  readonly type: "call-unrecorded";
-  /** In a word or two, for a person. */
+/** A record shows a model call of the product that is not recorded itself. */
+export interface ModelCallMissing {
+  readonly type: "model-call-missing";
+  /** A short description. */
   readonly what: string;
-  /** `own`: on the model of the agent in whose records it shows. `any`: on whichever the product likes. */
+  /** `own`: on the model of the agent whose records show it. `any`: on any model. */
   readonly on: "own" | "any";
-  /** True where it was one call and no more. */
+  /** True if it was exactly one call. */
   readonly one: boolean;
 }
 
-/** What the product itself says a thread has used so far, all its agents together. */
+/** What the product says a thread has used so far, including all its agents. */
 export interface TotalStated {
   readonly type: "total-stated";
   readonly byModel: readonly { readonly model: string; readonly amounts: Amounts }[];
-  /** Null where the product does not know it either. */
+  /** Null if the product does not know it. */
   readonly costUsd: number | null;
-  /** When it began to count. A process that goes on from an earlier total keeps that total's beginning. */
+  /** When counting began. A process that continues an earlier total keeps its start. */
   readonly began: number | null;
-  /** How long the processes ran that count in it, in milliseconds. */
+  /** Total running time of the processes in it, in milliseconds. */
   readonly activeMs: number | null;
-  /** For a total that is written after every answer. */
+  /** For a total that is written after every response. */
   readonly running?: RunningTotal;
 }
 
-/** It counts exactly the answers above it in its file. */
+/** Includes exactly the responses before it in its file. */
 export interface RunningTotal {
-  /** The thread's first total may include what the thread it was forked from had used. */
+  /** The first total of the thread may include that of the thread it was forked from. */
   readonly goesOn: boolean;
 }
 
@@ -213,7 +212,7 @@ export interface SpawnCalled {
   readonly type: "spawn-called";
   readonly call: CallKey;
   readonly tool: string;
-  /** `one`: the call makes one agent; `maybe`: it may make some, or none. */
+  /** `one`: the call spawns one agent; `maybe`: some, or none. */
   readonly makes: "one" | "maybe";
   readonly prompt: string | null;
   readonly agentType: string | null;
@@ -223,13 +222,13 @@ export interface SpawnCalled {
   readonly unseen?: Unseen;
 }
 
-/** What the agent of a call is known as while no record of its own is: by an id that the product gives it, instead of the call's. */
+/** The id that the product gives to the agent of a call, used until its own records are known. */
 export interface Unseen {
   readonly id: string;
   readonly kind: AgentKind;
 }
 
-/** A record says which agent a call made. */
+/** A record names the agent that a call spawned. */
 export interface CallSpawned {
   readonly type: "call-spawned";
   readonly call: CallKey;
@@ -239,14 +238,14 @@ export interface CallSpawned {
   readonly says: string;
 }
 
-/** Two names for one call (a workflow's run is known by its own id). */
+/** Two names for one call (a workflow run has its own id). */
 export interface CallAliased {
   readonly type: "call-aliased";
   readonly alias: CallKey;
   readonly call: CallKey;
 }
 
-/** A record says later what the agent of a call will be known by. */
+/** A record states later by which key the agent of a call can be matched. */
 export interface CallOffers {
   readonly type: "call-offers";
   readonly call: CallKey;
@@ -254,36 +253,39 @@ export interface CallOffers {
   readonly unseen?: Unseen;
 }
 
-/** The call was turned down: it made nobody. */
+/** The call was rejected and spawned no agent. */
 export interface CallRefused {
   readonly type: "call-refused";
   readonly call: CallKey;
 }
 
-/** The product says how many agents a call made, and what they used together. They are known by nothing else where their records are gone. */
+/**
+ * The product states how many agents a call spawned, and their total usage. If their records are missing, nothing else
+ * is known of them.
+ */
 export interface AgentsStated {
   readonly type: "agents-stated";
   readonly call: CallKey;
-  /** What each would be known as. */
+  /** The keys that they would have. */
   readonly agents: readonly AgentKey[];
   readonly kind: AgentKind;
   readonly tokens: number | null;
 }
 
-/** Two names for one agent: a witness that learns its id later called it something else till then. */
+/** Two names for one agent: a source that learns its id later used another name before. */
 export interface AgentAliased {
   readonly type: "agent-aliased";
   readonly alias: AgentKey;
   readonly agent: AgentKey;
 }
 
-/** The agent's file is not what its place says. What only that place says of the agent does not count either. */
+/** The agent's file is not what its path says. Facts that follow only from the path do not count either. */
 export interface FileRefused {
   readonly type: "file-refused";
   readonly agent: AgentKey;
 }
 
-/** A record names the parent itself. `confidence` is 1 for a statement, less where it only follows from a place. */
+/** A record names the parent. `confidence` is 1 for a statement, less if it only follows from a path. */
 export interface ParentNamed {
   readonly type: "parent-named";
   readonly child: AgentKey;
@@ -294,23 +296,23 @@ export interface ParentNamed {
   readonly says: string;
 }
 
-/** The agent has something in common with the call that made it. */
-export interface Answers {
-  readonly type: "answers";
+/** The agent has a key in common with its spawn call. */
+export interface SpawnMatch {
+  readonly type: "spawn-match";
   readonly agent: AgentKey;
   readonly match: MatchKey;
   readonly rule: string;
   readonly source: StatedSource;
-  /** True: one agent a call, in order of time. False: a name that may come back (a team mate restarted) goes with its newest call. */
+  /** True: one agent per call, in order of time. False: the key may be reused and belongs to its newest call. */
   readonly exclusive: boolean;
-  /** How long after the call it may have begun, at most. */
+  /** Maximum time between the call and the agent's start. */
   readonly withinMs?: number;
   readonly says: string;
 }
 
 export type LifecycleState = "launched" | "revived" | "completed" | "errored" | "shutdown";
 
-/** A record says how an agent, or the agent a call made, began or ended. */
+/** A record states how an agent, or the agent of a call, began or ended. */
 export interface Lifecycle {
   readonly type: "lifecycle";
   readonly of: AgentKey | { readonly call: CallKey };
@@ -318,54 +320,54 @@ export interface Lifecycle {
   readonly source: StatedSource;
   readonly says: string;
   readonly result: string | null;
-  /** What the product says the agent used, where it says so when the agent ends. */
+  /** The usage that the product reports when the agent ends. */
   readonly reported?: ReportedUsage;
-  /** The speaker is known to be wrong at times: where the agent's own records say how it ended, they count. */
+  /** The source is not always right: the agent's own records override it. */
   readonly yields?: true;
 }
 
-/** As the product states it, by its own rules: not a sum of model calls. Null for what it does not state. */
+/** As stated by the product, by its own rules: not a sum of model calls. Null if not stated. */
 export interface ReportedUsage {
   readonly totalTokens: number | null;
   readonly toolUses: number | null;
   readonly durationMs: number | null;
 }
 
-/** The product says that an agent waits, since the moment of the observation; taken back when it no longer does. */
+/** The product states that an agent waits, from the time of the observation; retracted when it no longer does. */
 export interface Waits {
   readonly type: "waits";
   readonly agent: AgentKey;
-  /** What a person has to give, such as a permission; null where it waits for something else. */
+  /** What a person must provide, such as a permission; null if it waits for something else. */
   readonly for: string | null;
-  /** In words that follow on "waits". */
+  /** Continues the sentence "waits …". */
   readonly says: string;
-  /** The tool call that is held up, where the product names it. */
+  /** The waiting tool call, if the product names it. */
   readonly call?: CallKey;
 }
 
-/** The agent wrote down what it is going to do, and how far it is; the last word counts. */
+/** The agent recorded its plan and progress; the last one counts. */
 export interface PlanStated {
   readonly type: "plan-stated";
   readonly plan: Plan;
 }
 
-/** The speaker wrote to another agent of its tree, which was there already. */
+/** A message to an existing agent of the same tree. */
 export interface MessageSent {
   readonly type: "message-sent";
-  /** Where its key is not known: as it is called among them, by its id, its name or its path. */
+  /** If its key is unknown: its id, name or path. */
   readonly to: AgentKey | { readonly named: string };
 }
 
-/** The product says which operating-system process runs a thread. */
+/** The product names the process of a thread. */
 export interface ProcessSeen {
   readonly type: "process-seen";
   readonly thread: AgentKey;
   readonly process: ProcessMark;
-  /** The product's own word for what the process waits for, such as a permission; null when it waits for nobody. */
+  /** What the process waits for, in the product's words, such as a permission; null if nothing. */
   readonly waitingFor: string | null;
 }
 
-/** By its number, by a lock that it holds as long as it lives, or by a file that it has open to write to it. */
+/** By pid, by a lock that it holds while it lives, or by a file that it has open for writing. */
 export type ProcessMark = PidMark | LockMark | HolderMark;
 
 export interface LockMark {
@@ -378,9 +380,9 @@ export interface HolderMark {
 
 export interface PidMark {
   readonly pid: number;
-  /** When the process began, in the unit its operating system uses; tells a reused pid from the real one. */
+  /** When the process started, in the unit of its operating system; distinguishes a reused pid. */
   readonly birth: string | null;
-  /** The machine or container the pid belongs to. */
+  /** The machine or container of the pid. */
   readonly domain: string | null;
   readonly startedAt: number | null;
 }

@@ -3,8 +3,8 @@ import { parseJsonWithin } from "./json-within.ts";
 import { MAX_OTLP_DEPTH, MAX_OTLP_FIELDS, TooLarge } from "./limits.ts";
 
 /**
- * OpenTelemetry's wire format, as far as traces and logs need it: protobuf bytes into the shape that OTLP writes as JSON.
- * By hand, since it is a table of field numbers and four wire types (docs/adr/011).
+ * Decodes OpenTelemetry's protobuf traces and logs into the shape of OTLP's JSON. Hand-written, because it is a table
+ * of field numbers and four wire types (docs/adr/011).
  */
 type Kind = "text" | "hex" | "bool" | "int" | "fixed64" | "double" | "bytes" | Message;
 interface Message {
@@ -49,7 +49,7 @@ const inResource = (scopes: string, items: string, item: Message): Message => ({
   2: [scopes, { 1: ["scope", SCOPE], 2: [items, item, true] }, true],
 });
 
-/** What a request holds, by where it is sent. */
+/** The content of a request, by route. */
 export const SIGNALS = {
   traces: { list: "resourceSpans", message: { 1: ["resourceSpans", inResource("scopeSpans", "spans", SPAN), true] } },
   logs: { list: "resourceLogs", message: { 1: ["resourceLogs", inResource("scopeLogs", "logRecords", LOG), true] } },
@@ -58,12 +58,12 @@ export type Signal = keyof typeof SIGNALS;
 
 const decoder = new TextDecoder();
 
-/** Throws where the bytes are no such message, or one beyond the limits. */
+/** Throws if the bytes are not such a message, or exceed the limits. */
 export function decodeOtlp(signal: Signal, bytes: Uint8Array): JsonObject {
   return message(new Wire(bytes, { fields: MAX_OTLP_FIELDS }), SIGNALS[signal].message, 1);
 }
 
-/** The same for what is sent as JSON. */
+/** The same for JSON. */
 export function parseOtlp(text: string): JsonObject | null {
   return asObject(parseJsonWithin(text, { depth: MAX_OTLP_DEPTH, values: MAX_OTLP_FIELDS }));
 }
@@ -117,7 +117,7 @@ function hex(bytes: Uint8Array): string {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A multiple of 3, so that the parts can be joined; few enough to be the arguments of a call. */
+/** A multiple of 3, so that the parts can be joined; small enough for the arguments of a call. */
 const BASE64_PART = 3 << 12;
 
 function base64(bytes: Uint8Array): string {
@@ -126,10 +126,10 @@ function base64(bytes: Uint8Array): string {
   return text;
 }
 
-/** Bytes as protobuf lays them out. */
+/** Reads protobuf's wire format. */
 class Wire {
   readonly #view: DataView;
-  /** Of all messages of a request together. */
+  /** Shared by all messages of a request. */
   readonly #left: { fields: number };
   #at = 0;
 
@@ -148,7 +148,7 @@ class Wire {
     return Number(this.varint());
   }
 
-  /** The message that a field holds. */
+  /** The embedded message of a field. */
   inner(): Wire {
     return new Wire(this.bytes(), this.#left);
   }
@@ -195,7 +195,7 @@ class Wire {
   }
 }
 
-/** Attributes by name. Numbers beyond what JSON can hold stay texts, as OTLP writes them. */
+/** Attributes by name. Numbers beyond JSON's range stay strings, as in OTLP. */
 export function attributesOf(item: JsonObject | null): JsonObject {
   return Object.fromEntries(
     asList(item?.attributes).flatMap((one) => {
@@ -212,16 +212,16 @@ function plainValue(value: JsonObject | null): unknown {
   return value.stringValue ?? value.boolValue ?? value.doubleValue ?? null;
 }
 
-/** Epoch milliseconds of nanoseconds, which are written as a text or as a number. */
+/** Epoch milliseconds of nanoseconds, given as a string or a number. */
 export function nanoTime(value: unknown): number | null {
   const nanos = typeof value === "string" && /^\d{1,19}$/.test(value) ? Number(value) : typeof value === "number" ? value : 0;
   return nanos > 0 ? Math.round(nanos / 1e6) : null;
 }
 
-/** Everything that a request lists, each with the attributes of where it came from. */
-export function* itemsIn(said: JsonObject): Generator<{ readonly item: JsonObject; readonly resource: JsonObject }> {
-  const [resources, scopes, items] = "resourceSpans" in said ? ["resourceSpans", "scopeSpans", "spans"] : ["resourceLogs", "scopeLogs", "logRecords"];
-  for (const entry of asList(said[resources ?? ""])) {
+/** All items of a request, each with the attributes of its resource. */
+export function* itemsIn(request: JsonObject): Generator<{ readonly item: JsonObject; readonly resource: JsonObject }> {
+  const [resources, scopes, items] = "resourceSpans" in request ? ["resourceSpans", "scopeSpans", "spans"] : ["resourceLogs", "scopeLogs", "logRecords"];
+  for (const entry of asList(request[resources ?? ""])) {
     const from = asObject(entry);
     const resource = attributesOf(asObject(from?.resource));
     for (const scope of asList(from?.[scopes ?? ""]))

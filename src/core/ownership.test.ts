@@ -160,7 +160,7 @@ describe("whose a record is", () => {
       expect(owners(book)).toEqual([original, original]);
     });
 
-    it("a record that stands below one written later is a copy", () => {
+    it("a record after a later one is a copy", () => {
       const book = notebook();
       transcript(book, original, { x1: 10_000, x2: 20_000, o3: 30_000 });
       book.see({ by: copy, at: 39_000 }, record());
@@ -180,7 +180,7 @@ describe("whose a record is", () => {
 });
 
 describe("many forks of one long session", () => {
-  it("are told apart", () => {
+  it("are distinguished", () => {
     const book = notebook();
     const history = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`x${i}`, i + 1]));
     transcript(book, original, { q: 0, ...history });

@@ -1,20 +1,21 @@
 import { type Claim, Copies } from "./copies.ts";
 import type { AgentKey, RecordKey } from "./ids.ts";
+import { messageIn } from "./ids.ts";
 import type { Observation } from "./observation.ts";
+import { isOutside } from "./origin.ts";
 
 /**
- * Products copy records: a forked session begins with the history of the first one, a forked agent with its parent's last answer,
- * a promoted agent with everything it ever did. Every copy keeps the ids of the original, and nothing marks it as a copy.
- * This decides whose a record is, so that what it says and what it cost count once.
- *
- * The rule: of two claimants, the one that did anything else before the record was written is the original; the other began later and copied it.
- * Where that proves nothing, `copies.ts` knows more signs.
+ * Products copy records: a forked session begins with the history of the original, a forked agent with its parent's
+ * last response, a promoted agent with all its records. A copy keeps the ids of the original and is not marked. This
+ * decides which agent owns a record, so that it counts once.
+ * The rule: of two holders, the one with other activity before the record was written is the original; the other one
+ * began later and copied it. If that is inconclusive, `copies.ts` has further evidence.
  */
 export interface Ownership {
-  /** False for everything that stands in a copied record. */
+  /** False for everything in a copied record. */
   readonly isOriginal: (observation: Observation) => boolean;
   readonly ownerOf: (key: RecordKey) => AgentKey | undefined;
-  /** For an agent that holds copies: the owner of the newest of them. */
+  /** For an agent with copies: the owner of the newest one. */
   readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
 }
 
@@ -25,7 +26,7 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
   const owners = new Map<RecordKey, AgentKey>();
   if (shared.size > 0) {
     const winner = decideWinners(
-      observations.filter((o) => o.witness === undefined),
+      observations.filter((o) => !isOutside(o)),
       claims,
       shared,
     );
@@ -36,14 +37,17 @@ export function decideOwnership(observations: readonly Observation[]): Ownership
     if (owner !== undefined) owners.set(key, owner);
   }
   const ownerOf = (key: RecordKey) => owners.get(key) ?? claims.get(key)?.holders.values().next().value;
-  // The last key is the response's, where there is one: all rows of a response go to one owner, whatever the times of single rows suggest.
-  const isOriginal = (o: Observation) => o.keys.slice(-1).every((key) => (owners.get(key) ?? o.speaker) === o.speaker);
+  // All rows of a message get the same owner.
+  const isOriginal = (o: Observation) => {
+    const message = messageIn(o);
+    return message === undefined || (owners.get(message) ?? o.speaker) === o.speaker;
+  };
   return { isOriginal, ownerOf, copiedFrom: newestCopies(observations, owners) };
 }
 
 function collectClaims(observations: readonly Observation[]): Map<RecordKey, Claim> {
   const claims = new Map<RecordKey, Claim>();
-  for (const o of observations) if (o.witness === undefined) for (const key of o.keys) claim(claims, key, o);
+  for (const o of observations) if (!isOutside(o)) for (const key of o.keys) claim(claims, key, o);
   return claims;
 }
 
@@ -57,12 +61,12 @@ function claim(claims: Map<RecordKey, Claim>, key: RecordKey, o: Observation) {
   }
 }
 
-/** Adds what only witnesses tell of; says which records they take for somebody's who does not hold them. */
+/** Adds records that only witnesses report; returns those that they assign to an agent without that record. */
 function claimsOfWitnesses(observations: readonly Observation[], claims: Map<RecordKey, Claim>): ReadonlySet<RecordKey> {
   const overruled = new Set<RecordKey>();
   const ofProduct = new Set(claims.keys());
   for (const o of observations) {
-    if (o.witness === undefined) continue;
+    if (!isOutside(o)) continue;
     for (const key of o.keys) {
       if (!ofProduct.has(key)) claim(claims, key, o);
       else if (claims.get(key)?.holders.has(o.speaker) === false) overruled.add(key);
@@ -74,14 +78,15 @@ function claimsOfWitnesses(observations: readonly Observation[], claims: Map<Rec
 function decideWinners(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, shared: ReadonlyMap<RecordKey, Claim>) {
   const copies = new Copies(observations, claims, new Set([...shared.values()].flatMap((claim) => [...claim.holders])));
   const spawned = new Set(observations.flatMap((o) => (o.type === "call-spawned" ? [o.child] : [])));
-  // Where nothing else is known, an agent that a parent is known to have spawned is no copy; then the name decides, so that any order gives the same.
+  // Without other evidence, an agent with a known parent is not a copy; then the name decides, so that the order does
+  // not matter.
   const rank = (holder: AgentKey) => `${spawned.has(holder) ? 0 : 1}${holder}`;
   const decide = (key: RecordKey, { at, holders }: Claim): AgentKey => {
     const all = [...holders];
     const unbeaten = all.filter((b) => !all.some((a) => a !== b && copies.beats(a, b, key, at)));
     return (unbeaten.length > 0 ? unbeaten : all).reduce((best, holder) => (rank(holder) < rank(best) ? holder : best));
   };
-  // Forks hold the same records by the thousand, and most of these look the same from all sides: they are decided once.
+  // Forks share thousands of records, most with the same evidence: each group is decided once.
   const decided = new Map<string, AgentKey>();
   return (key: RecordKey, claim: Claim): AgentKey => {
     const look = copies.look(key, claim);

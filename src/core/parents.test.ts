@@ -40,18 +40,23 @@ describe("which evidence wins", () => {
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, worker));
     const decided = decide(book.observations, [byHand({ child: leaf, parent: other, at: 5_000 })]);
     expect(decided.parents.get(leaf)).toBe(other);
-    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ rule: "manual", source: "manual", from: null, says: "linked by hand on 1970-01-01T00:00:05.000Z" });
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({
+      rule: "manual",
+      source: "manual",
+      from: null,
+      says: "manually linked on 1970-01-01T00:00:05.000Z",
+    });
     expect(rules(decided, leaf)).toEqual(["manual", "named"]);
   });
 
-  it("is not a person's, where nobody knows the agent that was meant", () => {
+  it("ignores a manual link to an unknown agent", () => {
     const stranger = agent("t", "stranger");
     const decided = decide([], [byHand({ child: leaf, parent: stranger, at: 1 })]);
     expect(rules(decided, leaf)).toEqual(["thread"]);
-    expect(decided.problems).toEqual([{ code: "manual-link-unknown", where: leaf, detail: `linked by hand to ${stranger}` }]);
+    expect(decided.problems).toEqual([{ code: "manual-link-unknown", where: leaf, detail: `manually linked to ${stranger}` }]);
   });
 
-  it("is the earlier of two that are equally strong, and the conflict is told", () => {
+  it("is the earlier of two equally strong ones, and the conflict is reported", () => {
     const book = notebook();
     book.see({ by: leaf, at: 9 }, parentNamed(leaf, other));
     book.see({ by: leaf, at: 3 }, parentNamed(leaf, worker));
@@ -70,7 +75,7 @@ describe("which evidence wins", () => {
 });
 
 describe("an agent whose parent nothing names", () => {
-  it("stands under the thread that its id belongs to, and says that this is all there is", () => {
+  it("is placed in the thread of its id, with that as the only evidence", () => {
     const decided = decide([]);
     expect(decided.parents.get(leaf)).toBe(main);
     expect(decided.evidence.get(leaf)).toMatchObject([{ rule: "thread", source: "inferred", confidence: 0.1 }]);
@@ -88,14 +93,14 @@ describe("a call and the agent it made", () => {
     expect(decided.agentsOfCall(call("c"))).toEqual([leaf]);
   });
 
-  it("make whoever got the result the parent, where the record of the call is lost", () => {
+  it("make the receiver of the result the parent if the record of the call is missing", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, record({ role: "user", results: [{ call: call("c"), isError: false }] }));
     book.see({ by: worker, at: 1 }, callSpawned("c", leaf));
     expect(decide(book.observations).parents.get(leaf)).toBe(worker);
   });
 
-  it("say nothing, where nobody is known to have made the call", () => {
+  it("are ignored if the caller is unknown", () => {
     const book = notebook();
     book.see({ by: main, at: 2 }, callSpawned("c", leaf));
     expect(rules(decide(book.observations), leaf)).toEqual(["thread"]);
@@ -113,7 +118,7 @@ describe("a call and the agent it made", () => {
   });
 });
 
-describe("a call that nobody answered", () => {
+describe("a spawn call without an agent", () => {
   it("is an agent all the same, under the caller and named by the call", () => {
     const book = notebook();
     book.see({ by: worker, at: 1 }, spawnCalled("c"));
@@ -155,7 +160,7 @@ describe("agents and calls that do not name each other", () => {
     book.see({ by: main, at: 1 }, spawnCalled("c1", offer("Do it.")));
     const decided = decide(book.observations);
     expect([decided.parents.get(other), decided.parents.get(leaf)]).toEqual([main, worker]);
-    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ confidence: 0.6, says: "the prompts are equal; several fit, paired in order of time" });
+    expect(decided.evidence.get(leaf)?.[0]).toMatchObject({ confidence: 0.6, says: "the prompts are equal; several matches, paired in order of time" });
   });
 
   it("are paired by what only a later record says the agent will be known by", () => {
@@ -239,7 +244,7 @@ describe("a circle", () => {
     ]);
   });
 
-  it("of thousands is told in a few words", () => {
+  it("of thousands is reported briefly", () => {
     const book = notebook();
     const name = (n: number) => agent("t", `a${n}`);
     for (let n = 0; n < 5_000; n += 1) book.see({ by: name(n), at: n }, parentNamed(name(n), name((n + 1) % 5_000)));
@@ -247,7 +252,7 @@ describe("a circle", () => {
     expect(problem?.detail).toMatch(/ and 4992 more$/);
   });
 
-  it("of one is an agent that names itself: it stands in its thread", () => {
+  it("of one is an agent that names itself: it is placed in its thread", () => {
     const book = notebook();
     book.see({ by: leaf, at: 1 }, parentNamed(leaf, leaf));
     const decided = decide(book.observations);
@@ -268,7 +273,7 @@ describe("a circle", () => {
 });
 
 describe("a call that was turned down", () => {
-  it("made nobody, while one that nobody answered stands for an agent", () => {
+  it("spawned no agent, while an open one is shown as an agent", () => {
     const book = notebook();
     book.see({ by: main, at: 1 }, spawnCalled("refused"));
     book.see({ by: main, at: 2 }, spawnCalled("lost"));
@@ -306,7 +311,7 @@ describe("a manual link to a call", () => {
   });
 });
 
-describe("agents that a call is said to have made", () => {
+describe("agents that a call is stated to have spawned", () => {
   const stated = { type: "agents-stated", call: call("w"), agents: [agent("t", "w.1"), agent("t", "w.2")], kind: "workflow", tokens: 5 } as const;
   const unanswered = (...more: readonly Parameters<ReturnType<typeof notebook>["see"]>[1][]) => {
     const book = notebook();

@@ -5,7 +5,7 @@ import { type AgentKey, agentKey, type CallKey, type MatchKey, nativeCall, type 
 import { type AgentKind, byTime, type Observation, type ObservationOf, SOURCES, type Source } from "./observation.ts";
 import type { Problem } from "./problem.ts";
 
-/** One reason to believe that `parent` made the agent. */
+/** A piece of evidence that `parent` spawned the agent. */
 export interface ParentEvidence {
   readonly parent: AgentKey;
   readonly call: CallKey | null;
@@ -14,7 +14,7 @@ export interface ParentEvidence {
   readonly confidence: number;
   readonly says: string;
   readonly at: number | null;
-  /** Where it was read, null for what no record says; breaks ties, so that any order of arrival gives the same tree. */
+  /** Where it was read; null if no record states it. Breaks ties, so that the order of arrival does not matter. */
   readonly from: ObservationId | null;
   /** The proxied request that a manual link names as the parent. */
   readonly request?: string;
@@ -24,35 +24,40 @@ export interface ManualLink {
   readonly child: AgentKey;
   readonly parent: AgentKey;
   readonly at: number;
-  /** The tool call that the child answers; null where only the parent is known. */
+  /** The spawn call of the child; null if only the parent is known. */
   readonly call: CallKey | null;
-  /** The proxied request that was named as the parent; null where the parent was named by its URI. */
+  /** The proxied request that was named as the parent; null if the parent was named by its URI. */
   readonly request: string | null;
 }
 
-/** The rule behind an agent that only the call for it speaks of. */
+/** The rule for an agent that is only known from its spawn call. */
 export const UNANSWERED_RULE = "spawn-call";
 
-/** The rule behind an agent of which nobody knows whose it is. */
+/** The rule for an agent without a known thread. */
 export const UNASSIGNED_RULE = "unassigned";
 
 export interface Parentage {
+  /** All agents that are mentioned, and those created for spawn calls without an agent. */
+  readonly agents: ReadonlySet<AgentKey>;
   /** Strongest first; empty for a root. */
   readonly evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>;
-  /** Every agent's parent once cycles are cut. */
+  /** Every agent's parent after cycles are cut. */
   readonly parents: ReadonlyMap<AgentKey, AgentKey | null>;
   readonly spawnCall: (agent: AgentKey) => SpawnCall | undefined;
-  /** Agents that stand for a call nobody answered. */
+  /** Agents created for spawn calls without an agent. */
   readonly unanswered: ReadonlySet<AgentKey>;
-  /** The kinds of those that the product gives a name and a kind all the same. */
+  /** Their kinds, if the product states them. */
   readonly unseenKinds: ReadonlyMap<AgentKey, AgentKind>;
-  /** Of an agent whose agents are known by number alone: what is known of them, in words. */
+  /** Warnings for agents whose sub-agents are only known by number. */
   readonly lost: ReadonlyMap<AgentKey, readonly string[]>;
   readonly agentsOfCall: (call: CallKey) => readonly AgentKey[];
   readonly problems: readonly Problem[];
 }
 
-/** A person's word, then confidence, then the order of SOURCES; a parent named outright before one found through a call; then the earlier statement; then its place. */
+/**
+ * Manual links first, then by confidence, then by the order of SOURCES; a named parent before one found through a call;
+ * then the earlier statement; then its place.
+ */
 function stronger(a: ParentEvidence, b: ParentEvidence): number {
   return (
     Number(b.source === "manual") - Number(a.source === "manual") ||
@@ -64,13 +69,14 @@ function stronger(a: ParentEvidence, b: ParentEvidence): number {
   );
 }
 
-/** Finds every agent's parent. `facts` are originals only; `agents` are all that anything mentions. */
+/** Finds every agent's parent. `facts` are originals only; `mentioned` are all agents that are mentioned. */
 export function decideParents(
   facts: readonly Observation[],
-  agents: Set<AgentKey>,
+  mentioned: Iterable<AgentKey>,
   manual: readonly ManualLink[],
   folded: ReadonlyMap<AgentKey, Fold> = new Map(),
 ): Parentage {
+  const agents = new Set(mentioned);
   const evidence = new Map<AgentKey, ParentEvidence[]>();
   const add = (child: AgentKey, piece: ParentEvidence) => {
     const list = evidence.get(child);
@@ -82,7 +88,7 @@ export function decideParents(
 
   const mains = new Set(facts.flatMap((o) => (o.type === "agent-described" && o.kind === "main" ? [o.agent] : [])));
   for (const o of facts) {
-    // That nobody knew its parent says nothing where a record tells that it has none.
+    // "Unassigned" is ignored for an agent that is known to be a root.
     if (o.type === "parent-named" && !(o.rule === UNASSIGNED_RULE && mains.has(o.child))) add(o.child, { ...o, call: null, from: o.id });
     if (o.type === "call-spawned") {
       const parent = calls.callerOf(o.call);
@@ -90,7 +96,7 @@ export function decideParents(
     }
   }
   for (const agent of agents) if (partsOf(agent).agent !== null && !evidence.has(agent)) add(agent, inItsThread(agent, "nothing names its parent"));
-  // Before calls are matched: a call that a person assigned is taken, and the child answers no other.
+  // Before calls are matched: a manually assigned call is taken, and the child matches no other.
   const isKnown = ({ child, parent }: ManualLink) => agents.has(child) && agents.has(parent);
   const early = new Set(manual.filter(isKnown));
   for (const link of early) add(link.child, byHand(link, calls));
@@ -107,7 +113,7 @@ export function decideParents(
     if (named !== undefined) unseenKinds.set(agent, named.kind);
     agents.add(agent);
     unanswered.add(agent);
-    const says = `the ${call.tool} call ${nativeCall(call.call)} asks for it, and no record of its own is known`;
+    const says = `the ${call.tool} call ${nativeCall(call.call)} spawned it, but none of its records were found`;
     add(agent, { parent: call.speaker, call: call.call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at: call.at, from: call.id });
   }
   const lost = new Map<AgentKey, readonly string[]>();
@@ -118,15 +124,15 @@ export function decideParents(
       agents.add(agent);
       unanswered.add(agent);
       unseenKinds.set(agent, kind);
-      const says = "the product says that the call made it, and no record of its own is known";
+      const says = "the product says that the call spawned it, but none of its records were found";
       add(agent, { parent, call, rule: UNANSWERED_RULE, source: "parent_rollout", confidence: 1, says, at, from: id });
     }
   }
   for (const link of manual) {
     if (early.has(link)) continue;
-    // Only now are the agents known that stand for unanswered calls.
+    // Agents for open spawn calls exist only now.
     if (isKnown(link)) add(link.child, byHand(link, calls));
-    else problems.push({ code: "manual-link-unknown", where: link.child, detail: `linked by hand to ${link.parent}` });
+    else problems.push({ code: "manual-link-unknown", where: link.child, detail: `manually linked to ${link.parent}` });
   }
   for (const list of evidence.values()) {
     list.sort(stronger);
@@ -143,6 +149,7 @@ export function decideParents(
     (a) => callOf(a) as CallKey,
   );
   return {
+    agents,
     evidence,
     parents: cut.parents,
     unanswered,
@@ -158,22 +165,23 @@ export function decideParents(
 }
 
 function byHand({ parent, call, request, at }: ManualLink, calls: CallBook): ParentEvidence {
-  const says = `linked by hand on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
+  const says = `manually linked on ${new Date(at).toISOString()}${request === null ? "" : ` to request ${request}`}`;
   const resolved = call === null ? null : calls.resolve(call);
   return { parent, call: resolved, rule: "manual", source: "manual", confidence: 1, says, at, from: null, ...(request === null ? {} : { request }) };
 }
 
-/** Its key names its thread: if nothing else speaks of a parent, it stands there, and says so. */
+/** The key names its thread: without other evidence the agent is placed there. */
 function inItsThread(agent: AgentKey, why: string): ParentEvidence {
   const says = `${why}; its id belongs to this thread`;
   return { parent: threadOf(agent), call: null, rule: "thread", source: "inferred", confidence: 0.1, says, at: null, from: null };
 }
 
-/** Agents that a call is said to have made, and of whom not one left a record; one statement a call, the first. */
+/** Agents that a call is said to have spawned without any record; the first statement per call counts. */
 function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, tied: ReadonlySet<CallKey>) {
   const stated = facts.filter((o) => o.type === "agents-stated").sort(byTime);
   if (stated.length === 0) return;
-  // Their records may be there while the one that ties them to the call is lost, or was never seen: a proxy knows agents and not which call made them.
+  // Their records may exist while the one that links them to the call is missing: a proxy knows agents, but not their
+  // calls.
   const spawned = new Set(facts.flatMap((o) => (o.type === "call-spawned" && calls.callerOf(o.call) !== undefined ? [o.child] : [])));
   const untied = new Set(
     facts.flatMap((o) => {
@@ -189,14 +197,14 @@ function* agentsWithoutRecords(facts: readonly Observation[], calls: CallBook, t
     if (untied.has(threadOf(parent)) || untied.has(`${threadOf(parent)} ${o.kind}`)) continue;
     seen.add(call);
     const used = o.tokens === null ? "" : `, which used ${plural(o.tokens, "token")} by the product's own count`;
-    const warning = `a ${o.kind} made ${plural(o.agents.length, "agent")}${used}: no transcript of that is left`;
+    const warning = `a ${o.kind} spawned ${plural(o.agents.length, "agent")}${used}: their transcripts are missing`;
     yield { ...o, call, parent, warning };
   }
 }
 
 /**
- * Pairs agents that nothing ties to a call with calls that nothing answers, where both have a key in common.
- * In order of time, one agent a call; `tied` grows by what was paired.
+ * Matches agents without a call to spawn calls without an agent by a common key, in order of time, one agent per call.
+ * `tied` grows by the matches.
  */
 function* matchCalls(
   facts: readonly Observation[],
@@ -204,8 +212,8 @@ function* matchCalls(
   evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>,
   tied: Set<CallKey>,
 ): Generator<{ child: AgentKey; evidence: ParentEvidence }> {
-  const seeking = new Map<AgentKey, ObservationOf<"answers">[]>();
-  for (const o of [...facts].filter((f) => f.type === "answers").sort(byTime)) {
+  const seeking = new Map<AgentKey, ObservationOf<"spawn-match">[]>();
+  for (const o of [...facts].filter((f) => f.type === "spawn-match").sort(byTime)) {
     if (evidence.get(o.agent)?.some((e) => e.call !== null)) continue;
     const list = seeking.get(o.agent);
     if (list === undefined) seeking.set(o.agent, [o]);
@@ -223,7 +231,7 @@ function* matchCalls(
   }
   const rivals = Map.groupBy([...seeking.values()].flat(), (o) => o.match);
   for (const [child, answers] of seeking) {
-    // Who is known to be somebody's was not made by a call of another.
+    // An agent with a stated parent cannot belong to a call of another.
     const stated = evidence.get(child)?.filter((e) => e.confidence === 1) ?? [];
     const manual = stated.filter((e) => e.source === "manual");
     const known = new Set((manual.length > 0 ? manual : stated).map((e) => e.parent));
@@ -233,7 +241,7 @@ function* matchCalls(
       const call = offered?.firstFree(answer, mayBe, tied) ?? (answer.exclusive ? undefined : offered?.newest(answer, mayBe));
       if (call === undefined) continue;
       const alone = offered?.calls.length === 1 && (rivals.get(answer.match)?.length ?? 0) === 1;
-      const says = alone ? answer.says : `${answer.says}; several fit, paired in order of time`;
+      const says = alone ? answer.says : `${answer.says}; several matches, paired in order of time`;
       tied.add(call.call);
       yield {
         child,
@@ -253,9 +261,12 @@ function* matchCalls(
   }
 }
 
-type Answer = ObservationOf<"answers">;
+type Match = ObservationOf<"spawn-match">;
 
-/** The calls that offer one key, oldest first. Tens of thousands may offer the same, so the taken ones at the front are passed only once. */
+/**
+ * The calls with one key, oldest first. There may be tens of thousands, so taken ones at the front are skipped only
+ * once.
+ */
 class Offers {
   readonly calls: SpawnCall[];
   #free = 0;
@@ -264,7 +275,7 @@ class Offers {
     this.calls = [first];
   }
 
-  firstFree(answer: Answer, mayBe: (call: SpawnCall) => boolean, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
+  firstFree(answer: Match, mayBe: (call: SpawnCall) => boolean, tied: ReadonlySet<CallKey>): SpawnCall | undefined {
     const isTaken = (call: SpawnCall | undefined) => call !== undefined && tied.has(call.call);
     while (isTaken(this.calls[this.#free])) this.#free += 1;
     for (let i = this.#free; i < this.calls.length; i += 1) {
@@ -275,10 +286,10 @@ class Offers {
     return undefined;
   }
 
-  newest = (answer: Answer, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined => this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
+  newest = (answer: Match, mayBe: (call: SpawnCall) => boolean): SpawnCall | undefined => this.calls.findLast((call) => isBefore(call, answer) && mayBe(call));
 }
 
-const isBefore = (call: SpawnCall, answer: Answer) => (call.at ?? 0) <= (answer.at ?? 0);
+const isBefore = (call: SpawnCall, answer: Match) => (call.at ?? 0) <= (answer.at ?? 0);
 
 function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>): Generator<Problem> {
   for (const [child, list] of evidence) {
@@ -288,7 +299,10 @@ function* conflicts(evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>):
   }
 }
 
-/** Takes everyone's strongest parent; where that closes a circle, its weakest link gives way to the agent's next best parent outside it. */
+/**
+ * Takes everyone's strongest parent. If that closes a cycle, its weakest link is replaced by the agent's next best
+ * parent outside of it.
+ */
 function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey, readonly ParentEvidence[]>) {
   const choice = new Map<AgentKey, readonly ParentEvidence[]>();
   const problems: Problem[] = [];
@@ -321,16 +335,16 @@ function cutCycles(agents: ReadonlySet<AgentKey>, evidence: ReadonlyMap<AgentKey
   return { parents, problems };
 }
 
-/** An agent that a cut left without a parent stands in its thread, unless the thread itself stands below it. */
+/** An agent without a parent after a cut is placed in its thread, unless the thread itself is below it. */
 function adopt(parents: Map<AgentKey, AgentKey | null>, add: (child: AgentKey, piece: ParentEvidence) => void) {
-  const standsBelow = (key: AgentKey, agent: AgentKey) => {
+  const isBelow = (key: AgentKey, agent: AgentKey) => {
     for (let at: AgentKey | null = key; at !== null; at = parents.get(at) ?? null) if (at === agent) return true;
     return false;
   };
   for (const agent of [...parents.keys()].sort()) {
     const thread = threadOf(agent);
-    if (agent === thread || parents.get(agent) !== null || standsBelow(thread, agent)) continue;
-    add(agent, inItsThread(agent, "the agents named as its parents stand below it"));
+    if (agent === thread || parents.get(agent) !== null || isBelow(thread, agent)) continue;
+    add(agent, inItsThread(agent, "the agents named as its parents are below it"));
     parents.set(agent, thread);
   }
 }
@@ -338,7 +352,7 @@ function adopt(parents: Map<AgentKey, AgentKey | null>, add: (child: AgentKey, p
 const SOME = 8;
 const someOf = (names: readonly AgentKey[]) => names.slice(0, SOME).join(" -> ") + (names.length > SOME ? ` and ${names.length - SOME} more` : "");
 
-/** The agents of the circle that `start` leads into, or null; what is known to lead to a root is remembered in `done`. */
+/** The agents of the cycle that `start` leads into, or null; agents that lead to a root are added to `done`. */
 function cycleFrom(start: AgentKey, choice: ReadonlyMap<AgentKey, readonly ParentEvidence[]>, done: Set<AgentKey>): AgentKey[] | null {
   const path: AgentKey[] = [];
   const seen = new Map<AgentKey, number>();

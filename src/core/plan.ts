@@ -1,4 +1,4 @@
-import { asList, asObject, asWords } from "./json.ts";
+import { asList, asNonBlank, asObject } from "./json.ts";
 
 export interface PlanStep {
   readonly text: string;
@@ -7,20 +7,20 @@ export interface PlanStep {
 
 export type Plan = readonly PlanStep[];
 
-/** However products call the list and its parts, they agree in what a step looks like. */
+/** Field names of plans; products agree on the shape of a step. */
 const LISTS = ["todos", "plan"] as const;
 const TEXTS = ["content", "step", "description", "title"] as const;
 const STATES: Readonly<Record<string, PlanStep["state"]>> = { completed: "done", done: "done", cancelled: "done", in_progress: "doing", pending: "open" };
 
-/** The plan that a tool was given to write down; null where that is something else. */
+/** The plan in a tool input; null if it is not one. */
 export function planIn(input: unknown): Plan | null {
   const object = asObject(input);
   const list = LISTS.map((name) => object?.[name]).find(Array.isArray);
   if (list === undefined) return null;
   const steps = asList(list).map((item) => {
     const step = asObject(item);
-    const text = TEXTS.map((name) => asWords(step?.[name])).find((words) => words !== null);
-    const state = STATES[asWords(step?.status) ?? ""];
+    const text = TEXTS.map((name) => asNonBlank(step?.[name])).find((words) => words !== null);
+    const state = STATES[asNonBlank(step?.status) ?? ""];
     return text === undefined || state === undefined ? null : { text, state };
   });
   return steps.every((step) => step !== null) ? steps : null;

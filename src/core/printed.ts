@@ -1,33 +1,33 @@
 import { asObject, parseJson } from "./json.ts";
 import type { Provider } from "./provider.ts";
 
-/** A product announces itself in its first lines; what comes before them is a wrapper's or the shell's. */
+/** A product identifies itself in its first lines; earlier ones come from a wrapper or the shell. */
 export const FIRST_LINES = 1_000;
 
-/** Finds out which product printed some lines, by the lines alone. */
+/** Recognises the product that printed some lines. */
 export class PrintedBy {
   #candidates: readonly Provider[];
   #lines = 0;
 
-  /** Where the lines fit several products, the first of them counts. */
+  /** If the lines match several products, the first one counts. */
   constructor(providers: readonly Provider[]) {
     this.#candidates = providers.filter(({ printed }) => printed !== undefined);
   }
 
-  /** Nothing that may still come can decide it. */
+  /** No further line can decide it. */
   get isHopeless(): boolean {
     return this.#lines >= FIRST_LINES || this.#candidates.length === 0;
   }
 
-  /** The product that printed this line, null as long as nothing tells. */
-  hear(line: string): Provider | null {
+  /** The product that printed this line; null while unknown. */
+  read(line: string): Provider | null {
     if (this.isHopeless) return null;
     this.#lines += 1;
     const text = line.replace(/^\uFEFF/, "").trim();
-    const said = text.startsWith("{") ? asObject(parseJson(text)?.value) : null;
-    if (said === null) return null;
-    const words = this.#candidates.map((provider) => ({ provider, is: provider.printed?.recognise(said) ?? null }));
-    this.#candidates = words.filter(({ is }) => is !== false).map(({ provider }) => provider);
-    return words.find(({ is }) => is === true)?.provider ?? null;
+    const json = text.startsWith("{") ? asObject(parseJson(text)?.value) : null;
+    if (json === null) return null;
+    const verdicts = this.#candidates.map((provider) => ({ provider, is: provider.printed?.recognise(json) ?? null }));
+    this.#candidates = verdicts.filter(({ is }) => is !== false).map(({ provider }) => provider);
+    return verdicts.find(({ is }) => is === true)?.provider ?? null;
   }
 }

@@ -11,7 +11,7 @@ const show = (observations: readonly Observation[], price: () => number | null =
 /** main (2 calls) ── worker (1 call) ── leaf (1 call), and a warm-up of the product (1 call). */
 function family() {
   const book = notebook();
-  book.see({ by: main, at: 1_000, keys: ["u"] }, record({ role: "user", stands: "open" }));
+  book.see({ by: main, at: 1_000, keys: ["u"] }, record({ role: "user", state: "open" }));
   book.see({ by: main, at: 2_000, keys: ["m1", "R1"] }, answer("R1", 100));
   book.see({ by: main, at: 2_000, keys: ["m1", "R1"] }, spawnCalled("call", { prompt: "Do it.", agentType: "worker-type", description: "Work" }));
   book.see({ by: worker, at: 3_000, keys: ["w1", "R2"] }, answer("R2", 10));
@@ -80,12 +80,12 @@ describe("the record of an agent", () => {
     book.see({ by: main, at: 2_000, keys: ["m2"] }, callSpawned("call", worker));
     book.see({ by: main, at: 2_000, keys: ["m2"] }, lifecycle(worker, "completed", { result: "reported" }));
     const [child] = show(book.observations).children;
-    expect(child).toMatchObject({ status: "completed", statusSource: "parent_rollout", result: "reported", warnings: ["no transcript of its own is known"] });
+    expect(child).toMatchObject({ status: "completed", statusSource: "parent_rollout", result: "reported", warnings: ["its transcript was not found"] });
   });
 
   it("has no result, where the agent did not complete", () => {
     const book = notebook();
-    book.see({ by: main, at: 1_000, keys: ["m1", "R"] }, record({ text: "Let me see.", stands: "open" }));
+    book.see({ by: main, at: 1_000, keys: ["m1", "R"] }, record({ text: "Let me see.", state: "open" }));
     expect(show(book.observations)).toMatchObject({ status: "shutdown", result: null });
   });
 

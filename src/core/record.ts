@@ -2,15 +2,16 @@ import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
 import { MOST } from "./json.ts";
-import { agentOf, type Forest, type LinkedAgent, namesOf, subtreeOf } from "./link.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "./link.ts";
 import { UNANSWERED_RULE } from "./parents.ts";
+import { namesOf } from "./shape.ts";
 import { spendingOf } from "./spending.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
 
-/** US dollars for one call; null where the model has no known price. */
+/** US dollars for one model call; null if the model has no known price. */
 export type Price = (call: ModelCall, provider: string) => number | null;
 
-/** The public record of an agent and of everything below it. */
+/** The public record of an agent with its subtree. */
 export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree {
   const built = new Map<AgentKey, AgentTree>();
   for (const key of subtreeOf(forest, root).reverse()) {
@@ -21,7 +22,7 @@ export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree 
   return built.get(root) as AgentTree;
 }
 
-/** The record alone, its sums included. */
+/** The record without children; its sums stay. */
 export function withoutChildren({ children: _, ...record }: AgentTree): AgentRecord {
   return record;
 }
@@ -32,7 +33,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   const startedAt = agent.firstAt ?? call?.at ?? null;
   const endedAt = endOf(agent);
   const isLive = agent.verdict.status === "running";
-  // Where the thread has agents, nobody knows what each of them used of it: it is in the sum alone.
+  // If the thread has agents, their shares are unknown: the amount is in the sum only.
   const isWholeItsOwn = children.length === 0;
   const undivided = usageOf(agent.undivided, price, provider, 0);
   const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
@@ -91,21 +92,21 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   };
 }
 
-const UNDIVIDED = "the product states its input tokens for all agents together: they are in the sum of the thread, and in no agent's own numbers";
+const UNDIVIDED = "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
 
-const ABSURD = `a record states an impossible number of tokens: ${MOST} is counted instead`;
+const ABSURD = `a record has an impossible number of tokens: ${MOST} is counted instead`;
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
 
 export const kindOf = ({ kind, parent }: LinkedAgent) => kind ?? (parent === null ? "main" : "subagent");
 
-/** When it ended; null while it may go on, and where nothing is known of it. */
+/** When it ended; null if it may continue, or if nothing is known. */
 export function endOf(agent: LinkedAgent): number | null {
   const { status } = agent.verdict;
   if (status === "running" || status === "pendingInit" || status === "notFound") return null;
-  const said = agent.statements.findLast((s) => s.state !== "launched" && s.state !== "revived")?.at ?? null;
-  return agent.own !== null && agent.own.stands !== "open" ? agent.own.at : (said ?? agent.lastAt);
+  const reportedAt = agent.statements.findLast((s) => s.state !== "launched" && s.state !== "revived")?.at ?? null;
+  return agent.own !== null && agent.own.state !== "open" ? agent.own.at : (reportedAt ?? agent.lastAt);
 }
 
 function linkOf(agent: LinkedAgent): LinkRecord | null {
@@ -140,8 +141,8 @@ function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, n
   return counts;
 }
 
-/** A spawn that was refused never had a transcript to miss. */
+/** A refused spawn never had a transcript. */
 function missingTranscript(agent: LinkedAgent): string[] {
   const refused = agent.evidence[0]?.rule === UNANSWERED_RULE && (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
-  return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["no transcript of its own is known"];
+  return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["its transcript was not found"];
 }

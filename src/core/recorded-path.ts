@@ -1,9 +1,9 @@
-/** A drive, or a share of another machine. */
+/** A drive letter or a network share. */
 const WINDOWS = /^(?:[A-Za-z]:|[\\/]{2}[^\\/])/;
 
 /**
- * Whether a folder that a record names is `folder` or lies below it. Paths of Windows are compared as Windows does, without regard to case and kind of
- * separator, wherever they are looked at; others by case unless `ignoresCase`.
+ * Whether a recorded folder is `folder` or below it. Windows paths are compared like Windows does, ignoring case and
+ * kind of separator, on any system; others by case unless `ignoresCase`.
  */
 export function isWithin(path: string, folder: string, ignoresCase = false): boolean {
   const isWindows = WINDOWS.test(path) && WINDOWS.test(folder);

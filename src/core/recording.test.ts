@@ -5,7 +5,7 @@ import { readRecorded, recordedAlready, recordedLine, recordedNote } from "./rec
 const read = (line: string) => readRecorded(new TextEncoder().encode(line));
 
 describe("a recorded line", () => {
-  it("is one line, and gives back what was said, whatever that was", () => {
+  it("is one line, and returns any input unchanged", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -14,12 +14,12 @@ describe("a recorded line", () => {
           fc.json().map((text) => `${text}\n`),
         ),
         fc.nat(),
-        (said, at) => {
-          const line = recordedLine(said, at);
+        (input, at) => {
+          const line = recordedLine(input, at);
           expect(line.indexOf("\n")).toBe(line.length - 1);
           const back = read(line);
-          if (back !== null && "raw" in back) expect(back).toEqual({ at, raw: JSON.parse(said) });
-          else expect(back).toEqual({ at, text: said });
+          if (back !== null && "raw" in back) expect(back).toEqual({ at, raw: JSON.parse(input) });
+          else expect(back).toEqual({ at, text: input });
         },
       ),
     );
@@ -34,7 +34,7 @@ describe("a recorded line", () => {
     expect(read(recordedNote({ is: "began", pid: 3 }, 9))).toEqual({ at: 9, note: { is: "began", pid: 3 } });
   });
 
-  it("of nobody's is none", () => {
+  it("of another format is null", () => {
     for (const junk of ["", "null", "[]", '{"at":1}', '{"at":"1","raw":1}', '{"at":1,"raw":', '{"at":1,"note":3}', '{"raw":1}']) expect(read(junk)).toBeNull();
   });
 });

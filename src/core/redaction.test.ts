@@ -138,7 +138,7 @@ const event = (kind: AgentEvent["kind"], more: Partial<AgentEvent> = {}): AgentE
 const tool = (input: unknown, callId = "c1") => ({ name: "Read", callId, input, isError: false });
 
 describe("events", () => {
-  it("of a secret file tell where it is and not what stands there", () => {
+  it("of a secret file keep its path and not its content", () => {
     const redact = redactor().events();
     expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env" }) })).tool?.input).toEqual({ file_path: "/x/.env" });
     expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null) })).text).toBe("[redacted: a file of secrets]");

@@ -4,25 +4,25 @@ import { asObject, asText } from "./json.ts";
 import { namesSecretFile, secretFiles } from "./secret-files.ts";
 import { isSecretName, isSecretPair, SECRET, withoutSecrets, withoutSplitSecrets } from "./secrets.ts";
 
-/** `full`: everything but secrets. `no-tool-output`: the same, without what tools returned. `metadata`: no texts at all. */
+/** `full`: everything except secrets. `no-tool-output`: the same without tool results. `metadata`: no texts at all. */
 export const REDACTION_LEVELS = ["full", "no-tool-output", "metadata"] as const;
 export type RedactionLevel = (typeof REDACTION_LEVELS)[number];
 
 export interface RedactionRules {
   readonly level: RedactionLevel;
-  /** Regular expressions: what else is a secret. */
+  /** Regular expressions of additional secrets. */
   readonly patterns: readonly string[];
-  /** Globs: whose contents else are secret. */
+  /** Globs of additional secret files. */
   readonly paths: readonly string[];
 }
 
 export const DEFAULT_REDACTION: RedactionRules = { level: "full", patterns: [], paths: [] };
 
-/** Texts that nest deeper than any person writes are not looked through. */
+/** Maximum nesting of values that are searched. */
 const MAX_DEPTH = 60;
 const SECRET_FILE = "[redacted: a file of secrets]";
 
-/** Takes out of texts, values, records and events what must not leave the machine. The same input gives the same output. */
+/** Removes what must not leave the machine from texts, values, records and events. Deterministic. */
 export class Redactor {
   readonly level: RedactionLevel;
   readonly #own: readonly RegExp[];
@@ -34,23 +34,23 @@ export class Redactor {
     this.#isSecretFile = secretFiles(paths);
   }
 
-  /** A text without the secrets in it, whatever the level. */
+  /** Removes secrets from a text, at any level. */
   text(text: string): string {
     return withoutSecrets(this.#withoutOwn(text));
   }
 
-  /** What the user names comes first: the usual patterns may take a part of it. */
+  /** The user's patterns first, because the built-in ones may match a part of them. */
   #withoutOwn(text: string): string {
-    return this.#own.reduce((said, pattern) => said.replace(pattern, (found) => (found === "" ? "" : SECRET)), text);
+    return this.#own.reduce((message, pattern) => message.replace(pattern, (found) => (found === "" ? "" : SECRET)), text);
   }
 
-  /** A JSON value without the secrets in it, whatever the level: in its texts, and below keys that are called as secrets are. */
+  /** Removes secrets from a JSON value, at any level: in its strings, and below keys with names of secrets. */
   value(value: unknown, depth = 0): unknown {
     if (typeof value === "string") return this.text(value);
     if (typeof value !== "object" || value === null) return value;
     if (depth > MAX_DEPTH) return SECRET;
     if (Array.isArray(value)) return this.#list(value, depth + 1);
-    // `{"name": "PASSWORD", "value": "…"}` is how lists of variables and headers have it.
+    // `{"name": "PASSWORD", "value": "…"}`, as in lists of variables and headers.
     const named = asText("name" in value ? value.name : "key" in value ? value.key : null);
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => {
@@ -60,7 +60,7 @@ export class Redactor {
     );
   }
 
-  /** Arguments of a command hold the value behind its flag, and pieces of a text may hold a key between them. */
+  /** Command arguments have the value after its flag, and parts of a text may split a key. */
   #list(items: readonly unknown[], depth: number): unknown[] {
     const isTexts = items.length > 1 && items.every((item) => typeof item === "string");
     const texts = isTexts ? withoutSplitSecrets(items.map((item) => this.#withoutOwn(item as string))) : null;
@@ -71,17 +71,20 @@ export class Redactor {
     });
   }
 
-  /** Whether what stands in such a file is secret. */
+  /** Whether the content of such a file is secret. */
   isSecretFile(path: string): boolean {
     return this.#isSecretFile(path);
   }
 
-  /** Whether a call of a tool has to do with such a file. */
+  /** Whether a tool call concerns such a file. */
   touchesSecretFile(input: unknown): boolean {
     return textsIn(input).some((text) => namesSecretFile(text, this.#isSecretFile));
   }
 
-  /** What a tool was told to do. Of a call that reads or writes a secret file, only where: its other words may be what stands there. */
+  /**
+   * The input of a tool. For a call that reads or writes a secret file only the path, because other fields may contain
+   * the content.
+   */
   toolInput(input: unknown): unknown {
     if (this.level === "metadata") return null;
     return this.touchesSecretFile(input) ? this.#whereOnly(input) : this.value(input);
@@ -94,15 +97,15 @@ export class Redactor {
     return object === null ? value : Object.fromEntries(Object.entries(object).map(([key, item]) => [key, this.#whereOnly(item)]));
   }
 
-  /** What a tool answered; `secret`: it is what stands in a secret file. */
+  /** The result of a tool; `secret`: it is the content of a secret file. */
   toolOutput(text: string | null, secret: boolean): string | null {
     if (text === null || this.level === "metadata") return null;
     if (this.level === "no-tool-output") return `[left out: ${text.length} characters]`;
     return secret ? SECRET_FILE : this.text(text);
   }
 
-  /** What people and agents said. */
-  said(text: string | null): string | null {
+  /** Texts of users and agents. */
+  message(text: string | null): string | null {
     return text === null || this.level === "metadata" ? null : this.text(text);
   }
 
@@ -110,15 +113,15 @@ export class Redactor {
     const text = (words: string) => this.text(words);
     return {
       ...record,
-      title: this.said(record.title),
+      title: this.message(record.title),
       name: mapped(record.name, text),
-      description: this.said(record.description),
-      prompt: this.said(record.prompt),
-      result: this.said(record.result),
+      description: this.message(record.description),
+      prompt: this.message(record.prompt),
+      result: this.message(record.result),
       cwd: mapped(record.cwd, text),
       branch: mapped(record.branch, text),
-      activity: this.said(record.activity),
-      statusReason: this.said(record.statusReason) ?? "",
+      activity: this.message(record.activity),
+      statusReason: this.message(record.statusReason) ?? "",
       link: record.link && { ...record.link, evidence: this.#evidence(record.link) },
       warnings: record.warnings.map(text),
     };
@@ -128,7 +131,7 @@ export class Redactor {
     return { ...this.agent(tree), children: tree.children.map((child) => this.tree(child)) };
   }
 
-  /** Events of one agent or of many: what a call read is known when its result comes. */
+  /** Events of one or several agents: whether a result is secret depends on its call. */
   events(): (event: AgentEvent) => AgentEvent {
     const secretCalls = new Set<string>();
     return (event) => {
@@ -138,11 +141,11 @@ export class Redactor {
       const isSecret = call !== null && secretCalls.has(call);
       return {
         ...event,
-        text: event.kind === "toolResult" ? this.toolOutput(event.text, isSecret) : this.said(event.text),
-        summary: this.said(event.summary),
+        text: event.kind === "toolResult" ? this.toolOutput(event.text, isSecret) : this.message(event.text),
+        summary: this.message(event.summary),
         tool: tool && this.#tool(tool),
-        spawn: event.spawn && { ...event.spawn, prompt: this.said(event.spawn.prompt) },
-        status: event.status && { ...event.status, statusReason: this.said(event.status.statusReason) ?? "" },
+        spawn: event.spawn && { ...event.spawn, prompt: this.message(event.spawn.prompt) },
+        status: event.status && { ...event.status, statusReason: this.message(event.status.statusReason) ?? "" },
       };
     };
   }
@@ -158,7 +161,7 @@ export class Redactor {
 
 const mapped = (text: string | null, how: (text: string) => string) => (text === null ? null : how(text));
 
-/** Counts and flags below the names of secrets are none. */
+/** Numbers and flags under the name of a secret are not secrets. */
 const isGiven = (value: unknown): value is string | string[] =>
   (typeof value === "string" && value !== "") || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 const isNamedSo = (name: string, value: string | string[]) => isSecretPair(name, typeof value === "string" ? value : value.join(""));

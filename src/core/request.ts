@@ -3,7 +3,7 @@ import type { JsonObject } from "./json.ts";
 import type { RequestTag } from "./traffic.ts";
 import type { Tokens } from "./usage.ts";
 
-/** One proxied request as it is told outside. */
+/** The public form of a proxied request. */
 export interface RequestRecord {
   readonly request_id: string;
   readonly uri: string | null;
@@ -38,12 +38,12 @@ export interface RequestRecord {
 }
 
 export interface Subtask {
-  /** Its first request; null where none of it went by. */
+  /** Its first request; null if none was recorded. */
   readonly request_id: string | null;
-  /** The request whose answer called for it; null where that did not pass by. */
+  /** The request whose response contains the spawn call; null if it was not recorded. */
   readonly parent_task_request_id: string | null;
   readonly task_number: number;
-  /** Null where it was linked to the request by hand and answers none of its calls. */
+  /** Null if it was manually linked to the request without a call. */
   readonly tool_use_id: string | null;
   readonly description: string | null;
   readonly prompt: string | null;
@@ -54,13 +54,13 @@ export interface Subtask {
   readonly duration_ms: number | null;
 }
 
-/** A text that was sent, by the name under which all of it can be asked for. */
+/** A text of a request, by the name under which it can be fetched in full. */
 export interface Piece {
   readonly piece: string;
   readonly role: string;
   readonly preview: string;
   readonly chars: number;
-  /** It was not in the request before. */
+  /** It was not in the previous request. */
   readonly is_new: boolean;
 }
 
@@ -70,7 +70,9 @@ export interface RequestContent {
   readonly system: Piece | null;
   readonly tools: Piece | null;
   readonly messages: readonly Piece[];
-  /** Of the request before: what its system prompt and tools were called, and messages that are not in this one any more. */
+  /**
+   * Of the previous request: the names of its system prompt and tools, and messages that this one no longer contains.
+   */
   readonly previous: { readonly system: string | null; readonly tools: string | null; readonly gone: readonly string[] } | null;
   readonly settings: JsonObject;
   readonly answer: readonly JsonObject[];
@@ -82,13 +84,13 @@ export interface ConversationMessage {
   readonly number: number;
   readonly role: string;
   readonly text: string;
-  /** As the API has it; of an answer, its blocks. */
+  /** As in the API; for a response, its blocks. */
   readonly content: unknown;
-  /** The request that first held it, or whose answer it is. */
+  /** The request that first contained it, or whose response it is. */
   readonly request_id: string;
 }
 
-/** One with all that was said in it. */
+/** A request with its content. */
 export interface RequestDetail extends RequestRecord {
   readonly content: RequestContent;
 }

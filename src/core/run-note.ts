@@ -1,7 +1,7 @@
-import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "./json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "./json.ts";
 import type { PidMark } from "./observation.ts";
 
-/** What we know ourselves of a command that was run under our eyes, as it stands in its recording. */
+/** Notes about a wrapped command in its recording. */
 export interface RunBegan {
   readonly command: readonly string[];
   readonly cwd: string | null;
@@ -22,12 +22,12 @@ export function beganIn(note: JsonObject): RunBegan | null {
   if (began === null || pid === null) return null;
   return {
     command: asList(began.command).flatMap((word) => asText(word) ?? []),
-    cwd: asWords(began.cwd),
-    process: { pid, birth: asWords(began.birth), domain: asWords(began.domain), startedAt: asTime(began.startedAt) },
+    cwd: asNonBlank(began.cwd),
+    process: { pid, birth: asNonBlank(began.birth), domain: asNonBlank(began.domain), startedAt: asTime(began.startedAt) },
   };
 }
 
 export function endedIn(note: JsonObject): RunEnded | null {
   const ended = asObject(note.ended);
-  return ended === null ? null : { code: asNumber(ended.code), signal: asWords(ended.signal) };
+  return ended === null ? null : { code: asNumber(ended.code), signal: asNonBlank(ended.signal) };
 }

@@ -1,4 +1,4 @@
-/** Files that hold secrets, by their names. */
+/** Files with secrets, by name. */
 
 const SECRET_FILES = [
   "**/.env",
@@ -39,7 +39,7 @@ const SECRET_FILES = [
   "**/*.tfvars",
   "**/*.tfstate",
 ];
-/** They look so, and are made to be read. */
+/** Names that look secret but are not. */
 const PUBLIC_FILES = [
   "**/.env.example",
   "**/.env.sample",
@@ -51,7 +51,7 @@ const PUBLIC_FILES = [
   "**/*.pub",
 ];
 
-/** A rule that says whether a path names a secret file: the usual ones, and those that the globs name. */
+/** Returns a predicate for secret files: the built-in ones and those of the globs. */
 export function secretFiles(globs: readonly string[]): (path: string) => boolean {
   const [hidden, own, open] = [SECRET_FILES.map(globPattern), globs.map(globPattern), PUBLIC_FILES.map(globPattern)];
   return (path) => {
@@ -61,7 +61,7 @@ export function secretFiles(globs: readonly string[]): (path: string) => boolean
   };
 }
 
-/** `*` is any name, `**` any depth; `~/` is anybody's home, and a path that begins nowhere may begin anywhere. */
+/** `*` is any name, `**` any depth; `~/` is any home folder, and a relative path may begin anywhere. */
 function globPattern(glob: string): RegExp {
   const anywhere = glob.replace(/^~\//, "**/");
   const rooted = anywhere.startsWith("/") || anywhere.startsWith("**/") ? anywhere : `**/${anywhere}`;

@@ -1,11 +1,13 @@
 /**
- * Keys that are known by a fixed prefix. The prefixes are those of gitleaks (MIT, b58d3f10 of 2026-07-22), of secretlint 13 (MIT) and of the
- * vendors' documentation. Minimum lengths are shorter than there, so that truncated keys are found too.
+ * Keys that are known by a fixed prefix. The prefixes are those of gitleaks (MIT, b58d3f10 of 2026-07-22), of
+ * secretlint 13 (MIT) and of the vendors' documentation. Minimum lengths are shorter than there, so that truncated keys
+ * are found too.
  *
- * Each pattern matches a text of bounded length, then at most one unbounded run of characters, and nothing mandatory after it: no backtracking.
+ * Each pattern matches a text of bounded length, then at most one unbounded run of characters, and nothing mandatory
+ * after it: no backtracking.
  */
 export const PREFIXED = [
-  // Models, and those who watch or serve them.
+  // Model vendors and related services.
   "sk-ant-[\\w-]{16,}",
   "(?:sk|pk)-lf-[\\w-]{16,}",
   "sk-[A-Za-z0-9][\\w-]{18,}",
@@ -25,7 +27,7 @@ export const PREFIXED = [
   "(?:tvly|nvapi|ctx7sk)-[\\w-]{16,}",
   "fc-[0-9a-f]{32,}",
   "wandb_v1_[\\w-]{20,}",
-  // Code, packages, builds.
+  // Code hosting, packages, builds.
   "gh[pousr]_[A-Za-z0-9]{20,}",
   "github_pat_\\w{20,}",
   "gl(?:pat|ptt|dt|rt|soat|cbt|ft|ffct|imt|agent|oas)-[\\w.-]{16,}",
@@ -75,7 +77,7 @@ export const PREFIXED = [
   "sha256~[\\w-]{40,}",
   "AGE-SECRET-KEY-1[A-Z0-9]{20,}",
   "(?:AQVN|YCAJ|YCM)[\\w-]{30,}",
-  // Payment, shops, mail, chat, everything else.
+  // Payment, shops, mail, chat and others.
   "(?:sk|rk|whsec)_(?:live_|test_|prod_)?[A-Za-z0-9]{20,}",
   "(?:EAAA|sq0(?:atp|csp|idp)-)[\\w-]{20,}",
   "EAA[A-Za-z0-9]{60,}",
@@ -115,7 +117,7 @@ export const PREFIXED = [
   "[12]/\\d{13,19}:[0-9a-f]{32}",
 ] as const;
 
-/** Keys without a prefix, each with a mark that is cheap to look for. */
+/** Keys without a prefix, each with a marker that is cheap to search for. */
 export const MARKED: readonly (readonly [mark: RegExp, pattern: string])[] = [
   [/\.atlasv1\./, "[A-Za-z0-9]{14}\\.atlasv1\\.[\\w=-]{40,}"],
   [/\dQ~/, "[\\w~.]{3}\\dQ~[\\w~.-]{30,}"],
@@ -127,7 +129,10 @@ export const MARKED: readonly (readonly [mark: RegExp, pattern: string])[] = [
 
 const bounded = (pattern: string, flags = "") => new RegExp(`(?<![A-Za-z0-9])(?:${pattern})`, flags);
 
-/** Each pattern up to the fourth character of its run. Where it does not occur, no key does, whole or in pieces; it is tried first, because most texts have none. */
+/**
+ * Each pattern up to the fourth character of its run. If it does not occur, there is no key, whole or split; tested
+ * first, because most texts have none.
+ */
 export const KEY_BEGINS = bounded(PREFIXED.map((pattern) => pattern.replace(/\{(\d+),\}/g, (_, least: string) => `{${Math.min(4, Number(least))}}`)).join("|"));
 export const KNOWN_KEY = bounded(PREFIXED.join("|"), "g");
 export const MARKED_KEYS = MARKED.map(([mark, pattern]) => ({ mark, pattern: bounded(pattern, "g") }));

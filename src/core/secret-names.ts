@@ -1,8 +1,9 @@
-/** Which names are those of secrets, and which values next to such a name are one. */
+/** Which names denote secrets, and which values next to such a name are secrets. */
 
 /**
- * `password`: any value is one. `secret`: the same, unless it is code. `word`: a name such as `token`, which parsers use too; no plain words.
- * `header`: an HTTP header with credentials. `weak`: a name such as `signature`, which mostly means something else; only random-looking values.
+ * `password`: any value is one. `secret`: the same, unless it is code. `word`: a name such as `token`, which parsers
+ * use too; no plain words. `header`: an HTTP header with credentials. `weak`: a name such as `signature`, which usually
+ * means something else; only random-looking values.
  */
 export type SecretKind = "password" | "secret" | "word" | "header" | "weak";
 
@@ -13,7 +14,7 @@ const SECRET_WORD = /(?:token|secret|apikey|accesskey|secretkey|privatekey|authk
 const KEY_OF =
   /^(?:api|access|auth|secret|private|signing|encryption|account|service|master|deploy|subscription|shared|storage|license|admin|client|app|application|consumer|session|webhook|ssh|rsa|jwt|functions?|host)$/;
 const WEAK_WORD = /^(?:key|auth|sig|sas|dsn|jwt|pat|psk|credential|bearer|csrf|xsrf|otp)$/;
-/** What may stand behind the word that tells: `AWS_ACCESS_KEY_ID`, `TOKEN_BASE64`. */
+/** Words that may follow the significant one: `AWS_ACCESS_KEY_ID`, `TOKEN_BASE64`. */
 const SUFFIX = /^(?:id|value|base64|b64|json|string|plain|raw|text|prod|production|dev|staging|test|live|new|old|\d+)$/;
 /** Names of limits, counters and parser tokens. */
 const NO_SECRET =
@@ -30,7 +31,7 @@ const wordsOf = (name: string): string[] =>
 const KINDS = new Map<string, SecretKind | null>();
 const MAX_KNOWN = 5_000;
 
-/** What a variable, a key of an object, a flag or a header of this name holds; null: no secret. */
+/** The kind of secret in a variable, object key, flag or header of this name; null: none. */
 export function secretKind(name: string): SecretKind | null {
   const known = KINDS.get(name);
   if (known !== undefined) return known;
@@ -50,34 +51,37 @@ function kindOf(name: string): SecretKind | null {
   if (last === "pass") return "word";
   if (last === "key" && KEY_OF.test(before)) return "secret";
   if (SECRET_WORD.test(last)) return NO_SECRET.test(before) ? null : words.length > 1 || (last.length > 6 && !last.startsWith("cred")) ? "secret" : "word";
-  // Signatures of blocks are no keys; those of requests are.
+  // Signatures of blocks are not keys; those of requests are.
   if (last === "signature" && words.length > 1) return "weak";
   if (before === "connection" && last === "string") return "weak";
   return WEAK_WORD.test(last) && !NO_SECRET.test(before) ? "weak" : null;
 }
 
-/** What stands in place of a secret in code, templates and documentation. */
+/** Placeholders for secrets in code, templates and documentation. */
 const PLACEHOLDER =
   /^(?:\$|\$[A-Za-z_{(].*|<.*|\{.*|%[^%]*%|%[sdvq@]|\*+|\.{2,}|x{3,}|-+|\?+|\/\/.*|(?:your|insert|enter|replace|change|example|sample|dummy|fake|mock)[\w .-]*|(?:string|str|number|int|bool(?:ean)?|null|none|nil|undefined|true|false|yes|no|on|off|unknown|optional|required|object|bytes|buffer|function|void|never|text|hidden|redacted|withheld|empty|missing|invalid|default|self|this|new|await|async|return|typeof|not|is|has|and|or|fail(?:ed)?|skip(?:ped)?|passed|0[xbo])|process\.env.*|os\.environ.*|env[.(].*|import\.meta.*|secrets\..*|vars\..*|var\..*|config\..*|settings\..*|options\..*|opts\..*|params\..*|props\..*|args\..*|this\..*|self\..*|req\..*|request\..*|ctx\..*)$/i;
 const SECRET_WORDS =
   /^[_ -]?(?:(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|(?:api|access|private)(?=[_ -]?key)|keys?|credentials?|auth(?:orization)?|bearer|basic|cookie)[\s:._*-]*)+$/i;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*$/;
 const SENTENCE = /\s/;
-/** A scheme and what goes with it, or cookies. */
+/** A scheme with credentials, or cookies. */
 const CREDENTIALS =
   /^(?:bearer|basic|digest|token|apikey|api-key|key|aws4-hmac-sha256|negotiate|ntlm|hawk|dpop|signature|sharedkey)\s+[^\s${<([]|^[\w.-]{1,80}=[^\s;=(]/i;
 
-export interface SaidValue {
+export interface CandidateValue {
   readonly value: string;
   readonly isQuoted: boolean;
-  /** A variable of the shell, `NAME=value`. */
+  /** A shell variable, `NAME=value`. */
   readonly isVariable: boolean;
-  /** The text behind the value, some characters. */
+  /** Some characters after the value. */
   readonly next: string;
 }
 
-/** Whether a value next to a name of this kind is a secret. Code mentions secrets all the time (`token: string`, `password === ''`): only what can be one counts. */
-export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, next }: SaidValue): boolean {
+/**
+ * Whether a value next to a name of this kind is a secret. Code often mentions secrets (`token: string`, `password ===
+ * ''`), so only plausible values count.
+ */
+export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, next }: CandidateValue): boolean {
   if (value === "" || value.includes("[redacted]") || PLACEHOLDER.test(value) || SECRET_WORDS.test(value)) return false;
   if (!isQuoted && next.startsWith("(")) return false;
   if (kind === "weak") return isRandom(value);
@@ -96,8 +100,8 @@ export function isSecretValue(kind: SecretKind, { value, isQuoted, isVariable, n
 }
 
 /**
- * Words of a language or of a program: `userToken`, `application/json`, `x-api-key`, `Bearer`, `v1`.
- * Each character can be read in one way only, so that a long text that is none takes no longer than one that is.
+ * Words of a language or a program: `userToken`, `application/json`, `x-api-key`, `Bearer`, `v1`. Unambiguous, so that
+ * matching takes linear time.
  */
 const isPlain = (value: string) =>
   /^[A-Z]?[a-z]+(?:[ _./:-](?![A-Z])[a-z]*\d{0,2}|[ _./:-]?[A-Z][a-z]*\d{0,2})*$|^[A-Z]+(?:[_-][A-Z]+)*$|^\d{1,4}$/.test(value) && value.length > 3;
@@ -105,18 +109,18 @@ const isPlain = (value: string) =>
 const MIN_RANDOM = 14;
 const MAX_RANDOM = 512;
 
-/** Whether nobody thought of this text: letters and digits change often, and no character prevails. */
+/** Whether the text looks random: letters and digits alternate often, and no character prevails. */
 export function isRandom(value: string): boolean {
   const sample = value.slice(0, MAX_RANDOM).replace(/^(?:v\d+|[A-Za-z]{1,12})[:=_.-](?=\S{14})/, "");
   if (sample.length < MIN_RANDOM || !/^[\w+/=.~:%|*!@#^-]+$/.test(sample) || !/\d/.test(sample) || !/[A-Za-z]/.test(sample)) return false;
-  // UUIDs, dates, paths and addresses are names.
+  // UUIDs, dates, paths and URLs are names.
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^\d{4}-\d\d-\d\d|^(?:\.{0,2}|~|[A-Za-z]:)\/|:\/\/|^0x/i.test(sample)) return false;
   let changes = 0;
   for (let i = 1; i < sample.length; i++) if (classOf(sample.charCodeAt(i)) !== classOf(sample.charCodeAt(i - 1))) changes++;
   return changes >= sample.length * 0.3 && entropy(sample) >= 3.2;
 }
 
-/** 0: other, 1: digit, 2: capital, 3: small letter. */
+/** 0: other, 1: digit, 2: upper case, 3: lower case. */
 const classOf = (code: number) => (code >= 97 && code <= 122 ? 3 : code >= 65 && code <= 90 ? 2 : code >= 48 && code <= 57 ? 1 : 0);
 
 /** Bits per character. */

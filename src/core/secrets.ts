@@ -2,25 +2,25 @@ import { KEY_BEGINS, KNOWN_KEY, MARKED_KEYS } from "./secret-keys.ts";
 import { isRandom, isSecretValue, type SecretKind, secretKind } from "./secret-names.ts";
 import { percentDecoded, type Span, unescaped, type View, without } from "./text-view.ts";
 
-/** Finds secrets in texts. Takes time in proportion to the text whatever it holds: texts come from strangers. docs/redaction.md has the rates. */
+/** Finds secrets in texts, in linear time, because texts are untrusted. Detection rates are in docs/redaction.md. */
 
 export const SECRET = "[redacted]";
 
-/** Whether a key of an object, a header or a variable is called as secrets are. */
+/** Whether a key, header or variable has the name of a secret. */
 export function isSecretName(name: string): boolean {
   const kind = secretKind(name);
   return kind !== null && kind !== "weak";
 }
 
-/** Whether such a name and value make a secret. */
+/** Whether such a name and value are a secret. */
 export function isSecretPair(name: string, value: string): boolean {
   return isSecretName(name) || (secretKind(name) === "weak" && isRandom(value));
 }
 
-/** The text with a mark in place of everything in it that looks like a secret. */
+/** Replaces everything that looks like a secret. */
 export function withoutSecrets(text: string): string {
   let rest = text;
-  // What stood next to a secret may be one by itself once that is gone.
+  // Text next to a secret may look like one after that is removed.
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const next = cutOut(rest, secretsIn(rest));
     if (next === rest) break;
@@ -31,7 +31,7 @@ export function withoutSecrets(text: string): string {
 
 const MAX_ROUNDS = 5;
 
-/** Texts that belong one behind the other: a key may be split over them. */
+/** Consecutive texts: a key may be split over them. */
 export function withoutSplitSecrets(texts: readonly string[]): string[] {
   const spans = knownKeys(texts.join(""));
   let at = 0;
@@ -49,7 +49,7 @@ function cutOut(text: string, spans: readonly Span[]): string {
   let at = 0;
   for (const { start, end } of [...spans].sort((a, b) => a.start - b.start)) {
     if (end <= at) continue;
-    // What overlaps or touches the one before is one secret with it.
+    // Overlapping and adjacent secrets are merged.
     if (start > at || at === 0) kept += text.slice(at, Math.max(at, start)) + SECRET;
     at = end;
   }
@@ -58,12 +58,12 @@ function cutOut(text: string, spans: readonly Span[]): string {
 
 const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
 const PERCENT = /%[2-7][0-9A-Fa-f]/g;
-/** In a JSON string inside a text; in one inside another JSON string they are escaped once more. */
+/** Escapes in a JSON string inside a text; in a nested one they are escaped again. */
 const ESCAPE = /\\(?:[nrt"'/\\]|u[0-9a-fA-F]{4})/g;
-/** Between two pieces of one text: a string that goes on in the next, or a line that goes on. */
+/** Between two parts of one text: a string concatenation, or a line continuation. */
 const JOINT = /\\{0,3}["'`]\s{0,20}[+,.]?\s{0,20}\\{0,3}["'`]|\\\r?\n\s{0,20}/g;
 const MAX_DEPTH = 2;
-/** No name, sign and value are shorter. */
+/** Minimum length of a name, sign and value. */
 const MIN_LENGTH = 5;
 
 function secretsIn(text: string, depth = 0): Span[] {
@@ -89,7 +89,7 @@ function through(view: View, find: (text: string) => readonly Span[], spans: Spa
   for (const { start, end } of find(view.text)) spans.push({ start: offset + view.at(start), end: offset + view.at(end) });
 }
 
-/** Lines with a match of a global pattern: the others need no second look. */
+/** Lines with a match of a global pattern; others need not be searched again. */
 function* linesWith(text: string, pattern: RegExp): Generator<{ readonly text: string; readonly start: number }> {
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
@@ -101,7 +101,7 @@ function* linesWith(text: string, pattern: RegExp): Generator<{ readonly text: s
   }
 }
 
-/** Adds group 2 of every match, behind its group 1; the whole match where there are no groups. */
+/** Adds group 2 of every match, after its group 1; the whole match if there are no groups. */
 function found(text: string, pattern: RegExp, spans: Span[], isNone: RegExp): void {
   for (const match of matches(text, pattern)) {
     const [whole, before = "", secret = whole] = match;
@@ -121,11 +121,11 @@ function* matches(text: string, pattern: RegExp): Generator<RegExpExecArray> {
   }
 }
 
-/** No key is made of plain words. */
+/** Plain words are not keys. */
 const PLAIN = /^(?:[a-z_-]+|[A-Z]+[_-][A-Z_-]+)$/;
-/** A variable or a mark in place of a secret. */
+/** A variable or placeholder instead of a secret. */
 const STANDS_IN = /^(?:["'\\]?\$|[<{%]|\*+$|\.+$|x{3,}$|\[redacted\]|(?:pass(?:word)?|token|secret|your[\w-]*)["']?$)/i;
-/** A signed or encrypted token; text that only begins so is consumed and dropped, so that none of it is read twice. */
+/** A signed or encrypted token. Text with the same prefix is consumed and dropped, so that it is not scanned twice. */
 const SIGNED = /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]+){0,4}/g;
 
 function knownKeys(text: string): Span[] {
@@ -142,10 +142,10 @@ function otherKeys(text: string, spans: Span[]): void {
   for (const { 0: token, index } of matches(text, SIGNED)) if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
 }
 
-/** With a line break, written out or not: a program that only mentions the first line holds no key. */
+/** Followed by a line break, literal or escaped: a program that only mentions the first line contains no key. */
 const BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=\s|\\{1,3}[nr])/g;
 const MAX_BLOCK = 20_000;
-/** A block that was cut off is secret to where it can no longer be one. */
+/** A truncated block is secret up to where it cannot be one. */
 const REST_OF_BLOCK = /[^"'`<>{}]*/y;
 
 function privateKeys(text: string, spans: Span[]): void {
@@ -154,7 +154,7 @@ function privateKeys(text: string, spans: Span[]): void {
   for (const { 0: begin, index } of matches(text, BEGIN)) {
     if (index < done) continue;
     const from = index + begin.length;
-    // Looked for once, not for every beginning.
+    // Searched once, not for every beginning.
     if (end < from) end = (text.indexOf("-----END ", from) + 1 || text.length + 1) - 1;
     REST_OF_BLOCK.lastIndex = from;
     const close = text.indexOf("-----", end + 9);
@@ -163,7 +163,7 @@ function privateKeys(text: string, spans: Span[]): void {
   }
 }
 
-/** Secrets that are known by what stands before them. Group 1 stays, group 2 is the secret. */
+/** Secrets recognised by what precedes them. Group 1 is kept, group 2 is the secret. */
 export const PHRASES: readonly { readonly mark: RegExp; readonly pattern: RegExp }[] = [
   {
     mark: /:\/\//,
@@ -203,20 +203,20 @@ export const PHRASES: readonly { readonly mark: RegExp; readonly pattern: RegExp
   { mark: /\?code=|&code=/, pattern: /([?&]code=)((?=[\w%./~-]{0,60}\d)[\w%./~-]{16,})/g },
 ];
 
-/** Whether a text holds any of the marks. */
+/** Whether a text contains any of the markers. */
 const PHRASE = new RegExp([...new Set(PHRASES.map(({ mark }) => mark.source))].join("|"));
 
-/** Where a name of a secret may be. */
+/** Where the name of a secret may be. */
 const KEYWORD = /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf/gi;
 const NAME_CHAR = /[\w.$-]/;
 const MAX_NAME = 80;
 const NAME_END = /[\w$-]{0,40}/y;
-/** `config set name value`, and a variable of a Dockerfile. */
+/** `config set name value`, and variables of a Dockerfile. */
 const SETS = /\b(?:setx?|ENV)\s/;
 /** Between a name and its value. */
 const ASSIGNS = /\\{0,3}["'`]?\]?[ \t]{0,8}(?:=>|:=|\?=|[:=])[ \t]{0,8}(?![:=])/y;
 const COMPARES = /\\{0,3}["'`]?\]?[ \t]{0,8}[!=]={1,2}[ \t]{0,8}(?=["'`])/y;
-/** `"name": "PASSWORD", "value": …`, as lists of variables and headers have it. */
+/** `"name": "PASSWORD", "value": …`, as in lists of variables and headers. */
 const PAIRED = /\\{0,3}["']?[ \t]{0,8},?\s{0,40}\\{0,3}["']?value\\{0,3}["']?[ \t]{0,8}[:=][ \t]{0,8}/iy;
 const LISTED = /\\{0,3}["'],\s{0,20}(?=\\{0,3}["'])/y;
 const SPACED = /[ \t]{1,8}(?![-=|>])/y;
@@ -225,7 +225,7 @@ const TAGGED = />[ \t]{0,8}/y;
 const OPENS = /\\{0,3}["'`]/y;
 const BARE = /[^\s\\"'`,;&|<>(){}[\]]{1,512}/y;
 const BARE_REST = /[^\s\\"'`,;&|<>(){}[\]]*/y;
-/** In files of variables nothing but the end of the line ends a value. */
+/** In files of variables only the end of the line ends a value. */
 const LINE_REST = /[^\s\\"'`]*/y;
 const HEADER_REST = /[^"'`\r\n\\]{1,2000}/y;
 const MAX_QUOTED = 4_096;
@@ -237,7 +237,7 @@ const matchAt = (pattern: RegExp, text: string, at: number): string | null => {
   return pattern.exec(text)?.[0] ?? null;
 };
 
-/** Values that stand next to a name: in variables, settings, JSON, flags, query strings, headers and sentences. */
+/** Values next to a name: in variables, settings, JSON, flags, query strings, headers and sentences. */
 function assignments(text: string, spans: Span[]): void {
   KEYWORD.lastIndex = 0;
   let done = 0;
@@ -266,7 +266,7 @@ interface Named {
 
 type Sign = "assigned" | "tagged" | "listed" | "spaced" | "stated";
 
-/** In a sentence, a word with a digit in it is no word. */
+/** In a sentence, a word with a digit is not a plain word. */
 const isMixed = (value: string) => value.length >= 6 && /\d/.test(value) && /[A-Za-z]/.test(value);
 
 function valueAfter(text: string, stop: number, kind: SecretKind, named: Named): Span | null {
@@ -291,7 +291,7 @@ function valueAfter(text: string, stop: number, kind: SecretKind, named: Named):
   if (sign === "spaced" && PROSE.test(value)) return null;
   if (sign === "stated" && !isMixed(value)) return null;
   if (sign === "tagged" && !text.startsWith("</", at + value.length)) return null;
-  // Whole arguments and headers are values, as quoted texts are.
+  // Whole arguments and headers are values, like quoted texts.
   const isQuoted = (sign === "spaced" && kind === "password") || (text[stop] === ":" && name.includes("-"));
   const next = sign === "tagged" ? "" : text.slice(at + bare.length, at + bare.length + 8);
   if (!isSecretValue(kind, { value, isQuoted, isVariable, next })) return null;
@@ -315,7 +315,7 @@ function signAt(text: string, at: number, kind: SecretKind, { name, before, isSe
   return stated === null ? [null, 0] : ["stated", stated.length];
 }
 
-/** Up to the quote that closes it, the end of the line, or where it is too long to be looked through. */
+/** Up to the closing quote, the end of the line, or the maximum length. */
 function quotedAt(text: string, from: number, open: string): string | null {
   const line = text.slice(from, from + MAX_QUOTED);
   const close = line.indexOf(open);
@@ -336,7 +336,7 @@ function headerAt(text: string, at: number, sign: Sign): Span | null {
 const BASE64 = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]{20,}){0,2000}={0,2}/g;
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
 
-/** Base64 of a text with a secret in it. */
+/** Base64 of a text that contains a secret. */
 function encoded(text: string, depth: number, spans: Span[]): void {
   if (depth >= MAX_DEPTH) return;
   for (const { 0: run, index } of matches(text, BASE64)) {

@@ -18,12 +18,12 @@ import {
   verify,
   worker,
 } from "../../test/thread-totals.ts";
-import type { CallUnrecorded, TotalStated } from "./observation.ts";
+import type { ModelCallMissing, TotalStated } from "./observation.ts";
 import { treeOf } from "./record.ts";
 import { ALL_MODELS } from "./totals.ts";
 
 describe("unfinished answers", () => {
-  const interrupted = (book: Book, at: number) => book.see({ by: main, at }, record({ role: "user", stands: "interrupted" }));
+  const interrupted = (book: Book, at: number) => book.see({ by: main, at }, record({ role: "user", state: "interrupted" }));
 
   it("that were cut off are left out", () => {
     const book = family();
@@ -48,7 +48,7 @@ describe("unfinished answers", () => {
     expect(brief(verify(book)).verdict).toBe("differs");
   });
 
-  it("of both kinds are told apart", () => {
+  it("of both kinds are distinguished", () => {
     const book = family();
     say(book, 3_000, "cut", 5, { ended: false });
     interrupted(book, 3_100);
@@ -65,17 +65,17 @@ describe("calls without a record", () => {
     expect(brief(verify(book))).toEqual(explained("own-behalf 4/2"));
   });
 
-  it("cannot be told from lost answers where an agent has none", () => {
+  it("cannot be distinguished from missing responses if an agent has none", () => {
     const book = family();
-    book.see({ by: agent("t", "silent"), at: 3_000, keys: ["s"] }, record({ role: "user", stands: "open" }));
+    book.see({ by: agent("t", "silent"), at: 3_000, keys: ["s"] }, record({ role: "user", state: "open" }));
     book.see({ by: main }, total({ big: [30, 200], small: [4, 2] }));
     expect(brief(verify(book))).toEqual(differs("small inputTokens 4 0", "small outputTokens 2 0"));
   });
 
-  it("cannot be told from lost answers where nobody is known to have used any model", () => {
-    const asked = (...traces: readonly CallUnrecorded[]) => {
+  it("cannot be distinguished from missing responses if no model use is known", () => {
+    const asked = (...traces: readonly ModelCallMissing[]) => {
       const book = notebook();
-      book.see({ by: main, at: 1_000, keys: ["u"] }, record({ role: "user", stands: "open" }));
+      book.see({ by: main, at: 1_000, keys: ["u"] }, record({ role: "user", state: "open" }));
       for (const trace of traces) book.see({ by: main, at: 1_000 }, trace);
       book.see({ by: main }, total({ small: [4, 2] }));
       return brief(verify(book));
@@ -86,7 +86,7 @@ describe("calls without a record", () => {
 
   it("leave a trace that explains them on the model of the agent", () => {
     const book = family();
-    book.see({ by: main, at: 3_000, keys: ["search"] }, { type: "call-unrecorded", what: "web search", on: "own", one: false });
+    book.see({ by: main, at: 3_000, keys: ["search"] }, { type: "model-call-missing", what: "web search", on: "own", one: false });
     book.see({ by: main }, total({ big: [36, 250] }));
     expect(brief(verify(book))).toEqual(explained("unrecorded 6/50"));
     expect(verify(book).reasons[0]?.says).toContain("web search: 6 input, 50 output on big");
@@ -216,7 +216,7 @@ describe("running totals over all models", () => {
 
   it("lack what only a proxy observed: the process was killed before it was recorded", () => {
     const book = thread(running(15, 200));
-    book.see({ by: main, at: 1_500, keys: ["lost"], witness: true }, answered("lost", 9));
+    book.see({ by: main, at: 1_500, keys: ["lost"], origin: "proxy" }, answered("lost", 9));
     expect(brief(verify(book))).toEqual(explained("not-in-records -9/-100"));
   });
 

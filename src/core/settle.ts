@@ -4,21 +4,21 @@ import { type AgentKey, partsOf, recordKey, threadOf } from "./ids.ts";
 import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
 import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "./usage.ts";
 
-/** One total of the product's, held against the calls that are known from the time it speaks of. */
+/** A total of the product, compared with the known model calls of its period. */
 export interface Settlement extends Account {
   readonly total: StatedTotal;
-  /** The total it goes on from, and whose that was. */
+  /** The total it continues, and of which thread. */
   readonly base: Base | null;
-  /** What it says was used since then. */
+  /** What it states was used since then. */
   readonly stated: readonly OfModel[];
   readonly covered: readonly ModelCall[];
-  /** Made before, by processes that ended without stating a total. */
+  /** Made before, by processes that ended without a total. */
   readonly earlier: readonly ModelCall[];
-  /** Answers that were never finished, which it leaves out. */
+  /** Incomplete responses, which it omits. */
   readonly cut: readonly ModelCall[];
-  /** A call that no record holds, where the totals leave no doubt about it, and the agent it was made for. */
+  /** An unrecorded call, if the totals prove it, and the agent it was made for. */
   readonly revealed: { readonly agent: AgentKey; readonly call: ModelCall } | null;
-  /** Input and caches of answers that tell only their output, all agents together: one for each model. */
+  /** Input and caches of responses with output tokens only, of all agents together: one per model. */
   readonly undivided: readonly ModelCall[];
 }
 
@@ -34,10 +34,17 @@ export interface Base {
   readonly total: StatedTotal;
 }
 
+/** Calls that only totals reveal, by the agent they were made for. */
+export function revealedIn(settled: Iterable<Settled>): ReadonlyMap<AgentKey, readonly ModelCall[]> {
+  const found = [...settled].flatMap(({ settlements }) => settlements.flatMap(({ revealed }) => revealed ?? []));
+  const byAgent = Map.groupBy(found, ({ agent }) => agent);
+  return new Map([...byAgent].map(([agent, list]) => [agent, list.map(({ call }) => call)]));
+}
+
 type Gathered = ReadonlyMap<AgentKey, GatheredAgent>;
 type Copies = ReadonlyMap<AgentKey, AgentKey>;
 
-/** Settles every total of every thread. Threads without any are not in the result. */
+/** Settles all totals of all threads. Threads without totals are not in the result. */
 export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentKey, Settled> {
   const settled = new Map<AgentKey, Settled>();
   for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
@@ -68,21 +75,21 @@ const byTime = (a: ModelCall, b: ModelCall) => (timeOf(a) === timeOf(b) ? (a.res
 
 const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => model !== ALL_MODELS);
 
-/** Of running totals the last one includes all others. The first one shows what it goes on from. */
+/** The last running total includes all others. The first one shows what it continues. */
 function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal[]): boolean {
   return running === undefined || i === all.length - 1 || (i === 0 && running.goesOn);
 }
 
-/** A process that goes on from an earlier total keeps the time when that one began. */
+/** A process that continues an earlier total keeps its start time. */
 const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
 
-/** What a fork may go on from: what the threads it copies had stated by then, newest first. */
+/** What a fork may continue: earlier totals of the threads that it copies, newest first. */
 function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
   if (total.running?.goesOn === false) return [];
   const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
   const bases: Base[] = [];
   const seen = new Set([thread]);
-  const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.saysForkedFrom ?? undefined;
+  const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.statedFork ?? undefined;
   const isKnownToGoOn = (one: StatedTotal) => (total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined);
   for (let from = originOf(thread); from !== undefined; from = originOf(threadOf(from))) {
     const origin = threadOf(from);
@@ -95,7 +102,7 @@ function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered
   return bases;
 }
 
-/** A total, and the calls of its thread, the first `from` of which earlier totals have dealt with. */
+/** A total, and the calls of its thread; the first `from` were covered by earlier totals. */
 interface Stretch {
   readonly thread: AgentKey;
   readonly members: readonly GatheredAgent[];
@@ -103,25 +110,28 @@ interface Stretch {
   readonly from: number;
   readonly total: StatedTotal;
   readonly previous: StatedTotal | null;
-  /** It goes on from the total of another thread, and nothing is known of what that one had stated. */
+  /** It continues the total of another thread that is not known. */
   readonly isBaseUnknown: boolean;
 }
 
-/** One way to take a total: which calls it counts. */
+/** One interpretation of a total: which calls it includes. */
 interface Reading extends Settlement {
   readonly end: number;
 }
 
-/** The way that leaves least to explain: one that comes out even, else one where all is explained, else the plainest. */
+/**
+ * Picks the assignment with the fewest unexplained tokens: an exact one, else one where all is explained, else the
+ * simplest.
+ */
 function settle(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
   const readings = bases.flatMap((base) => readingsOf(stretch, base));
   const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
   const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
-  if (best === undefined) throw new Error("there is always the plain reading");
+  if (best === undefined) throw new Error("there is always the simplest reading");
   return best;
 }
 
-/** Which unfinished answers a total leaves out: those that were cut off, none, or all. Products and versions differ. */
+/** Which incomplete responses a total omits: interrupted ones, none, or all. Products and versions differ. */
 const LEAVES_OUT: readonly ((call: ModelCall) => boolean)[] = [(call) => call.end === "cut", () => false, (call) => call.end !== "finished"];
 
 function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
@@ -145,7 +155,7 @@ function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
   });
 }
 
-/** Between which calls a total may begin and end to count, as far as times tell. */
+/** The range of calls in which a total may begin and end, according to the times. */
 interface Bounds {
   readonly first: number;
   readonly lastStart: number;
@@ -191,7 +201,10 @@ function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
   return { first, lastStart, firstEnd, lastEnd };
 }
 
-/** Between which times the process began that stated a total: it ran for what the total has over its base, and ended with the total. */
+/**
+ * The range of start times of the process that stated a total: its running time is the difference to its base, and it
+ * ended with the total.
+ */
 function startOf(total: StatedTotal, base: Base | null): { readonly earliest: number; readonly latest: number } {
   const always = { earliest: Number.NEGATIVE_INFINITY, latest: Number.NEGATIVE_INFINITY };
   if (isBaseLost(total, base)) return always;
@@ -204,10 +217,10 @@ function startOf(total: StatedTotal, base: Base | null): { readonly earliest: nu
   };
 }
 
-/** Clocks that are read at different moments may differ by this much. */
+/** Tolerance between clocks. */
 const GRACE_MS = 2_000;
 
-/** It was written later than its running time reaches: there was a pause, so a process before this one, so a total it goes on from. */
+/** It was written later than its running time: there was a pause, so an earlier process, so a base total. */
 function isBaseLost({ began, activeMs, after }: StatedTotal, base: Base | null): boolean {
   return base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS;
 }
@@ -217,7 +230,7 @@ interface Range {
   readonly end: number;
 }
 
-/** Runs of calls that add up to exactly what is stated: four or five numbers for each model do not agree by chance. */
+/** Ranges of calls that add up exactly to the total: four or five numbers per model do not match by chance. */
 function evenRanges(calls: readonly ModelCall[], stated: readonly OfModel[], bounds: Bounds, leavesOut: (call: ModelCall) => boolean): Range[] {
   const ranges: Range[] = [];
   for (let end = bounds.lastEnd; end >= Math.max(bounds.first, bounds.firstEnd); end -= 1) {
@@ -234,7 +247,7 @@ function evenRanges(calls: readonly ModelCall[], stated: readonly OfModel[], bou
   return ranges;
 }
 
-/** Traces of calls without a record from the time a total speaks of. */
+/** Evidence of unrecorded calls in the period of a total. */
 function tracesIn({ members, total, previous }: Stretch, base: Base | null): Trace[] {
   const { earliest } = startOf(total, base);
   const isWithin = (trace: UnrecordedCall) => {
@@ -245,8 +258,9 @@ function tracesIn({ members, total, previous }: Stretch, base: Base | null): Tra
 }
 
 /**
- * The call behind a trace, where nothing else can be in the difference: the trace stands for one call and is the only one on that model, everybody in
- * the thread has a transcript, all their answers are final, and times leave no doubt which of them the total counts.
+ * The unrecorded call, if nothing else can be in the difference: there is evidence of exactly one call on that model,
+ * all agents of the thread have transcripts, all their responses are final, and the times determine which of them the
+ * total includes.
  */
 function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" | "undivided">, bounds: Bounds): Settlement["revealed"] {
   const { base, total, cut, covered, explained, unexplained, end } = reading;
@@ -263,7 +277,10 @@ function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" |
   };
 }
 
-/** What answers were given, as the total alone tells. What it cost is not known: prices depend on the size of each request. */
+/**
+ * The input of responses that only the total states. Its cost is unknown, because prices depend on the size of each
+ * request.
+ */
 function undividedIn({ thread, from }: Stretch, { explained, total }: Pick<Reading, "explained" | "total">): ModelCall[] {
   return explained.flatMap(({ why, model, amounts }) => {
     if (why !== "not-itemized") return [];
@@ -273,7 +290,7 @@ function undividedIn({ thread, from }: Stretch, { explained, total }: Pick<Readi
   });
 }
 
-/** Null where it is not known how long cache writes live: that decides what they cost. */
+/** Null if the cache lifetime is unknown, which determines the cost. */
 function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {
   if (amounts.cacheWrite1hTokens === null && amounts.cacheWriteTokens !== 0) return null;
   return {

@@ -72,7 +72,7 @@ describe("what a running agent does", () => {
   const working = (calls: readonly string[], waitingFor: string | null = null) => {
     const book = notebook();
     book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor });
-    book.see({ by: main, at: 1_000, keys: ["r", "R"] }, record({ stands: "open", calls: calls.map((id) => ({ call: call(id), name: id })) }));
+    book.see({ by: main, at: 1_000, keys: ["r", "R"] }, record({ state: "open", calls: calls.map((id) => ({ call: call(id), name: id })) }));
     return book;
   };
   const activity = (observations: readonly Observation[]) => agentOf(link(observations, ALIVE), main).verdict;
@@ -90,7 +90,7 @@ describe("what a running agent does", () => {
     const [one, two] = [agent("t", "one"), agent("t", "two")];
     const run = (who: typeof one, id: string) => {
       book.see({ by: who }, parentNamed(who, main));
-      book.see({ by: who, at: 1_500, keys: [`r ${id}`, `R ${id}`] }, record({ stands: "open", calls: [{ call: call(id), name: id }] }));
+      book.see({ by: who, at: 1_500, keys: [`r ${id}`, `R ${id}`] }, record({ state: "open", calls: [{ call: call(id), name: id }] }));
     };
     const seen = () => [main, one, two].map((key) => link(book.observations, ALIVE).agents.get(key)).map((a) => [a?.verdict.activity, a?.waiting?.for]);
     run(one, "Bash");
@@ -122,23 +122,23 @@ describe("what a running agent does", () => {
       book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
       book.see({ by: main, at: 1_000, keys: ["m"] }, spawnCalled("one"));
       book.see({ by: main, at: 2_000, keys: ["m2"] }, callSpawned("one", background));
-      book.see({ by: background, at: 3_000, keys: ["b"] }, record({ stands: "open" }));
-      book.see({ by: main, at: 4_000, keys: ["m3"] }, record({ stands: "answered" }));
+      book.see({ by: background, at: 3_000, keys: ["b"] }, record({ state: "open" }));
+      book.see({ by: main, at: 4_000, keys: ["m3"] }, record({ state: "answered" }));
       return agentOf(link(book.observations, { now: 10_000, liveness: () => liveness }), main).verdict;
     };
     expect(family("alive")).toMatchObject({ status: "running", activity: "waits for 1 background agent" });
     expect(family("gone")).toMatchObject({ status: "completed", activity: null });
   });
 
-  it("is nothing any more, once its parent was told that it ended: those below it report to the thread then", () => {
+  it("ends once its end was reported to its parent: agents below it then report to the thread", () => {
     const [worker, leaf] = [agent("t", "worker"), agent("t", "leaf")];
     const book = notebook();
     book.see({ by: main }, { type: "process-seen", thread: main, process: { pid: 7, birth: null, domain: null, startedAt: 0 }, waitingFor: null });
     book.see({ by: leaf }, parentNamed(leaf, worker));
-    book.see({ by: leaf, at: 1_000, keys: ["l"] }, record({ stands: "open" }));
-    book.see({ by: worker, at: 2_000, keys: ["w"] }, record({ stands: "answered" }));
+    book.see({ by: leaf, at: 1_000, keys: ["l"] }, record({ state: "open" }));
+    book.see({ by: worker, at: 2_000, keys: ["w"] }, record({ state: "answered" }));
     const status = () => [worker, main].map((key) => agentOf(link(book.observations, ALIVE), key).verdict.status);
-    book.see({ by: main, at: 2_500, keys: ["m"] }, record({ stands: "answered" }));
+    book.see({ by: main, at: 2_500, keys: ["m"] }, record({ state: "answered" }));
     expect(status()).toEqual(["running", "running"]);
     book.see({ by: main, at: 3_000, keys: ["m2"] }, lifecycle(worker, "completed"));
     expect(status()).toEqual(["completed", "running"]);

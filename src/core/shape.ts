@@ -3,14 +3,14 @@ import type { GatheredAgent } from "./gather.ts";
 import { type AgentKey, ANONYMOUS, nativeCall, partsOf } from "./ids.ts";
 import { formatUri } from "./uri.ts";
 
-/** Where an agent stands in the forest. */
+/** The place of an agent in the forest. */
 export interface Place {
   readonly key: AgentKey;
   readonly depth: number;
   readonly children: readonly AgentKey[];
 }
 
-/** Parents before children, siblings by the time they began. */
+/** Parents before children, siblings by start time. */
 export function topDown(
   agents: readonly AgentKey[],
   parentOf: (key: AgentKey) => AgentKey | null,
@@ -25,7 +25,7 @@ export function topDown(
   const children = Map.groupBy(agents, (key) => parentOf(key));
   const places: Place[] = [];
   const queue = (children.get(null) ?? []).toSorted(byBirth).map((key) => ({ key, depth: 0 }));
-  // The queue grows while it is walked: parents first, then their children.
+  // The queue grows during the loop: parents first, then their children.
   for (const next of queue) {
     const below = (children.get(next.key) ?? []).toSorted(byBirth);
     places.push({ ...next, children: below });
@@ -43,9 +43,16 @@ export function subtreeActivity(order: readonly Place[], infoOf: (key: AgentKey)
   return last;
 }
 
+export interface AgentNames {
+  readonly uri: string;
+  readonly sessionId: string;
+  readonly agentId: string | null;
+  readonly provider: string;
+}
+
 /** An agent's URI is its top-level thread and its own id; a thread of another product keeps its own. */
 export function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => AgentKey | null, callOf: (key: AgentKey) => SpawnCall | undefined) {
-  const names = new Map<AgentKey, { uri: string; sessionId: string; agentId: string | null; provider: string }>();
+  const names = new Map<AgentKey, AgentNames>();
   for (const { key } of order) {
     const { provider, thread, agent } = partsOf(key);
     const parent = parentOf(key);
@@ -62,3 +69,12 @@ export function nameAll(order: readonly Place[], parentOf: (key: AgentKey) => Ag
 
 const isAnonymous = (agent: string) => agent.startsWith(ANONYMOUS);
 const stripAnonymous = (agent: string) => (isAnonymous(agent) ? agent.slice(ANONYMOUS.length) : agent);
+
+/** What its records and the call that spawned it say of what an agent is called. */
+export const namesOf = (info: GatheredAgent, call: SpawnCall | undefined) => ({
+  type: info.agentType ?? call?.agentType ?? null,
+  name: info.name ?? call?.name ?? null,
+  title: info.title,
+  description: info.description ?? call?.description ?? null,
+  prompt: call?.prompt ?? info.prompt,
+});

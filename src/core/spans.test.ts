@@ -12,11 +12,11 @@ const tool = (id: string, name = "Read") => ({ call: call(id), name });
 /** A thread that is asked at 0, answers with a tool call at 10, has its result at 30 and its last word at 50. */
 function oneTool() {
   const book = notebook();
-  book.see(asks(0), record({ role: "user", stands: "open" }));
-  book.see(asks(9, "r1", "one"), record({ stands: null }));
-  book.see(asks(10, "r2", "one"), record({ stands: "open", calls: [tool("c1")] }));
+  book.see(asks(0), record({ role: "user", state: "open" }));
+  book.see(asks(9, "r1", "one"), record({ state: null }));
+  book.see(asks(10, "r2", "one"), record({ state: "open", calls: [tool("c1")] }));
   book.see(asks(10, "r2", "one"), answer("one", 7));
-  book.see(asks(30, "r3"), record({ role: "user", stands: "open", results: [{ call: call("c1"), isError: false }] }));
+  book.see(asks(30, "r3"), record({ role: "user", state: "open", results: [{ call: call("c1"), isError: false }] }));
   book.see(asks(50, "r4", "two"), record());
   book.see(asks(50, "r4", "two"), answer("two", 5));
   return book;
@@ -26,7 +26,7 @@ const brief = (spans: readonly Span[]) => spans.map(({ kind, name, from, to, end
 const spansIn = (book: ReturnType<typeof notebook>, options = LATER) => spansOf(link(book.observations, options), main);
 
 describe("spans", () => {
-  it("are a model at work from what it was told to its last row, and tools from their call to their result", () => {
+  it("are a model from its input to its last row, and tools from call to result", () => {
     const spans = spansIn(oneTool());
     expect(brief(spans)).toEqual([
       ["model", "model-1", 0, 10, "done"],
@@ -40,12 +40,12 @@ describe("spans", () => {
     ]);
   });
 
-  it("tell tools that failed, and calls that nobody ever answered", () => {
+  it("mark failed tools, and calls without a result", () => {
     const book = notebook();
-    book.see(asks(0), record({ role: "user", stands: "open" }));
-    book.see(asks(10, "r", "one"), record({ stands: "open", calls: [tool("a"), tool("b")] }));
-    book.see(asks(20), record({ role: "user", stands: "open", results: [{ call: call("a"), isError: true }] }));
-    book.see(asks(40), record({ role: "user", stands: "interrupted" }));
+    book.see(asks(0), record({ role: "user", state: "open" }));
+    book.see(asks(10, "r", "one"), record({ state: "open", calls: [tool("a"), tool("b")] }));
+    book.see(asks(20), record({ role: "user", state: "open", results: [{ call: call("a"), isError: true }] }));
+    book.see(asks(40), record({ role: "user", state: "interrupted" }));
     expect(brief(spansIn(book)).slice(1)).toEqual([
       ["tool", "Read", 10, 20, "failed"],
       ["tool", "Read", 10, 40, "cut"],
@@ -54,7 +54,7 @@ describe("spans", () => {
 
   it("take the times of calls and results where these have their own, and do not count a tool as thinking", () => {
     const book = notebook();
-    book.see(asks(0), record({ role: "user", stands: "open" }));
+    book.see(asks(0), record({ role: "user", state: "open" }));
     book.see(asks(5, "m"), record({ calls: [{ ...tool("c"), at: 12 }], results: [{ call: call("c"), isError: false, at: 90 }] }));
     expect(brief(spansIn(book))).toEqual([
       ["model", null, 0, 12, "done"],
@@ -65,9 +65,9 @@ describe("spans", () => {
   it("go on while the agent runs", () => {
     const living = { now: 100, liveness: () => "unknown" as const };
     const book = oneTool();
-    book.see(asks(60), record({ role: "user", stands: "open" }));
+    book.see(asks(60), record({ role: "user", state: "open" }));
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["model", null, 60, null, null]);
-    book.see(asks(70, "r5", "three"), record({ stands: "open", calls: [tool("slow", "Bash")] }));
+    book.see(asks(70, "r5", "three"), record({ state: "open", calls: [tool("slow", "Bash")] }));
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["tool", "Bash", 70, null, null]);
     book.see(asks(71), { type: "waits", agent: main, for: "permission", says: "Bash", call: call("slow") });
     expect(brief(spansIn(book, living)).at(-1)).toEqual(["wait", "permission", 70, null, null]);
@@ -86,23 +86,23 @@ describe("spans", () => {
 describe("an agent with others below", () => {
   const [one, two] = [agent("main", "one"), agent("main", "two")];
   const works = (book: ReturnType<typeof notebook>, who: typeof one, from: number, to: number) => {
-    book.see({ by: who, at: from }, record({ role: "user", stands: "open" }));
+    book.see({ by: who, at: from }, record({ role: "user", state: "open" }));
     book.see({ by: who, at: to }, record());
   };
 
   it("waits for those its call made, and not for those that run on in the background", () => {
     const book = notebook();
-    book.see(asks(0), record({ role: "user", stands: "open" }));
-    book.see(asks(10, "r", "a"), record({ stands: "open", calls: [tool("c1", "Spawn"), tool("c2", "Spawn")] }));
+    book.see(asks(0), record({ role: "user", state: "open" }));
+    book.see(asks(10, "r", "a"), record({ state: "open", calls: [tool("c1", "Spawn"), tool("c2", "Spawn")] }));
     for (const id of ["c1", "c2"]) book.see(asks(10, "r", "a"), spawnCalled(id));
     book.see(asks(10), callSpawned("c1", one));
     book.see(asks(10), callSpawned("c2", two));
     works(book, one, 11, 40);
     works(book, two, 11, 70);
-    book.see(asks(12), record({ role: "user", stands: "open", results: [{ call: call("c2"), isError: false }] }));
-    book.see(asks(41), record({ role: "user", stands: "open", results: [{ call: call("c1"), isError: false }] }));
+    book.see(asks(12), record({ role: "user", state: "open", results: [{ call: call("c2"), isError: false }] }));
+    book.see(asks(41), record({ role: "user", state: "open", results: [{ call: call("c1"), isError: false }] }));
     book.see(asks(50, "s", "b"), record());
-    book.see(asks(72), record({ role: "user", stands: "open" }));
+    book.see(asks(72), record({ role: "user", state: "open" }));
     book.see(asks(80, "t", "c"), record());
     const forest = link(book.observations, LATER);
     const spans = spansOf(forest, main);
@@ -120,13 +120,13 @@ describe("an agent with others below", () => {
 
   it("waits by a call that does nothing else", () => {
     const book = notebook();
-    book.see(asks(0), record({ role: "user", stands: "open" }));
+    book.see(asks(0), record({ role: "user", state: "open" }));
     book.see({ by: one, at: 1 }, parentNamed(one, main));
     works(book, one, 1, 30);
-    book.see(asks(10, "r", "a"), record({ stands: "open", calls: [{ ...tool("w", "wait"), awaitsAgents: true }] }));
-    book.see(asks(31), record({ role: "user", stands: "open", results: [{ call: call("w"), isError: false }] }));
-    book.see(asks(32, "s", "b"), record({ stands: "open", calls: [{ ...tool("x", "wait"), awaitsAgents: true }] }));
-    book.see(asks(35), record({ role: "user", stands: "interrupted", results: [{ call: call("x"), isError: false }] }));
+    book.see(asks(10, "r", "a"), record({ state: "open", calls: [{ ...tool("w", "wait"), awaitsAgents: true }] }));
+    book.see(asks(31), record({ role: "user", state: "open", results: [{ call: call("w"), isError: false }] }));
+    book.see(asks(32, "s", "b"), record({ state: "open", calls: [{ ...tool("x", "wait"), awaitsAgents: true }] }));
+    book.see(asks(35), record({ role: "user", state: "interrupted", results: [{ call: call("x"), isError: false }] }));
     // Nobody was there to wait for the second time.
     expect(brief(spansIn(book)).filter(([kind]) => kind !== "model")).toEqual([
       ["wait", "agents", 10, 31, "done"],
@@ -134,12 +134,12 @@ describe("an agent with others below", () => {
     ]);
   });
 
-  it("waits anew after everything that it was told", () => {
+  it("waits again after each input", () => {
     const book = oneTool();
     for (const who of [one, two]) book.see({ by: who, at: 1 }, parentNamed(who, main));
     works(book, one, 1, 60);
     works(book, two, 1, 80);
-    for (const at of [65, 90]) book.see(asks(at), record({ role: "user", stands: "open" }));
+    for (const at of [65, 90]) book.see(asks(at), record({ role: "user", state: "open" }));
     expect(brief(spansIn(book)).slice(-2)).toEqual([
       ["wait", "agents", 50, 60, "done"],
       ["wait", "agents", 65, 80, "done"],
@@ -151,7 +151,7 @@ describe("an agent with others below", () => {
     book.see({ by: one, at: 1 }, parentNamed(one, main));
     book.see({ by: one, at: 1 }, lifecycle(one, "launched"));
     works(book, one, 1, 90);
-    book.see(asks(95), record({ role: "user", stands: "open" }));
+    book.see(asks(95), record({ role: "user", state: "open" }));
     expect(brief(spansIn(book)).at(-1)).toEqual(["wait", "agents", 50, 90, "done"]);
   });
 });
@@ -194,7 +194,7 @@ describe("the critical path", () => {
     ]);
   });
 
-  it("leaves out whoever had ended before anybody waited", () => {
+  it("omits agents that had ended before the wait", () => {
     const path = pathOf({ main: { from: 0, to: 50, spans: [wait(30, 31, "early")] }, early: { from: 1, to: 20, spans: [] } });
     expect(parts(path)).toEqual([["main", 0, 50]]);
   });
@@ -209,7 +209,7 @@ describe("the critical path", () => {
     for (const [i, part] of path.entries()) if (i > 0) expect(part.from).toBe(path[i - 1]?.to);
   });
 
-  it("goes back to where somebody was set to work again, not to the beginning of its life", () => {
+  it("goes back to where an agent was revived, not to its start", () => {
     const work = (from: number, to: number): Span => ({ ...wait(from, to), kind: "model", agents: [] });
     const path = pathOf({
       main: { from: 0, to: 100, spans: [wait(10, 20, "helper"), wait(60, 80, "helper")] },
@@ -237,7 +237,7 @@ describe("the critical path", () => {
     expect(withLast("main", new Map([["main", undefined]]))("main")).toBeUndefined();
   });
 
-  it("is empty for whom nobody knows", () => {
+  it("is empty for an unknown agent", () => {
     expect(pathOf({})).toEqual([]);
   });
 });

@@ -1,18 +1,18 @@
 import type { AgentEvent } from "./event.ts";
 
-/** That an agent began, in the shape that shadow trackers of `stream-json` emit: a `StreamChunk` of the kind `SubAgentSpawned`. */
+/** The start of an agent, in the shape of trackers of `stream-json`: a `StreamChunk` of the kind `SubAgentSpawned`. */
 export interface SubAgentSpawned {
   readonly type: "sub_agent_spawned";
   readonly agent_id: string;
   readonly session_id: string;
-  /** Empty where it is not known: readers of this shape expect a string. */
+  /** Empty if unknown: readers of this shape expect a string. */
   readonly prompt: string;
   readonly subagent_type: string | null;
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly parent_tool_id: string;
 }
 
-/** Null for events that are no spawn. */
+/** Null for other events. */
 export function spawnedLine({ spawn }: AgentEvent): SubAgentSpawned | null {
   if (spawn === null) return null;
   const { agentId, sessionId, prompt, type, toolCallId } = spawn;

@@ -4,18 +4,18 @@ import { MOST } from "./json.ts";
 import type { Price } from "./record.ts";
 import { addUsage, NO_USAGE, type Usage } from "./usage.ts";
 
-/** What model calls cost, in all and by day and model. */
+/** The cost of model calls, in total and by day and model. */
 export interface Spending {
   usage: Usage;
   /** In order of first use. */
   readonly models: Set<string>;
   readonly parts: Map<string, SpendingPart>;
-  /** A call states a number of tokens that cannot be. */
+  /** A call has an impossible number of tokens. */
   hasAbsurd: boolean;
 }
 
 export interface SpendingPart {
-  /** In UTC; null where the calls carry no time. */
+  /** In UTC; null if the calls have no time. */
   readonly day: string | null;
   readonly model: string;
   readonly usage: Usage;
@@ -25,13 +25,23 @@ const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({ u
 const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
 const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
 
+const DAY_MS = 86_400_000;
+let lastDay = { number: Number.NaN, name: "" };
+
+/** Most calls are of the same day as the one before. */
+function dayOf(at: number): string {
+  const number = Math.floor(at / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, name: new Date(at).toISOString().slice(0, 10) };
+  return lastDay.name;
+}
+
 function adder(price: Price, provider: string) {
   return (sum: Spending, call: ModelCall) => {
     const used = { calls: 1, ...call.tokens, costUsd: price(call, provider) };
     sum.usage = addUsage(sum.usage, used);
     sum.hasAbsurd ||= isAbsurd(call);
     if (call.model !== "") sum.models.add(call.model);
-    const day = call.at === null ? null : new Date(call.at).toISOString().slice(0, 10);
+    const day = call.at === null ? null : dayOf(call.at);
     const name = `${day} ${call.model}`;
     sum.parts.set(name, { day, model: call.model, usage: addUsage(sum.parts.get(name)?.usage ?? NO_USAGE, used) });
   };
@@ -39,7 +49,7 @@ function adder(price: Price, provider: string) {
 
 const sums = new WeakMap<Price, Map<string, CallSums<Spending>>>();
 
-/** What an agent's own calls cost. Of calls that grow only the new ones are looked at. */
+/** The cost of an agent's own calls. For a growing list only new calls are visited. */
 export function spendingOf(calls: Calls, price: Price, provider: string): Spending {
   const byProvider = sums.get(price) ?? new Map<string, CallSums<Spending>>();
   sums.set(price, byProvider);
@@ -48,7 +58,7 @@ export function spendingOf(calls: Calls, price: Price, provider: string): Spendi
   return known.of(calls);
 }
 
-/** The same, with the calls of others behind them. */
+/** The same with additional calls. */
 export function spendingWith(calls: Calls, others: readonly Calls[], price: Price, provider: string): Spending {
   const sum = spendingOf(calls, price, provider);
   const add = adder(price, provider);

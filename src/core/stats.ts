@@ -5,7 +5,10 @@ import type { Price } from "./record.ts";
 import { type Spending, spendingWith } from "./spending.ts";
 import { addUsage, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
-/** What one agent spent on one day with one model. The agent itself is counted in the first of its rows only, so that rows can be summed up. */
+/**
+ * The usage of one agent on one day with one model. The agent is counted in its first row only, so that rows can be
+ * summed.
+ */
 export interface SpentRow {
   readonly day: string | null;
   readonly provider: string;
@@ -14,29 +17,29 @@ export interface SpentRow {
   readonly project: string | null;
   readonly template: string | null;
   readonly status: Status;
-  /** URI of the thread it belongs to. */
+  /** URI of its thread. */
   readonly thread: string;
   readonly agents: number;
   readonly durationMs: number;
   readonly usage: Usage;
 }
 
-/** What the thread itself is called among types of agents. */
+/** The type name of threads. */
 const MAIN = "(main)";
 
 export const GROUPS = ["day", "model", "type", "project", "template", "status", "provider"] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** A part of what was spent. */
+/** A part of the usage. */
 export interface StatsPart {
   readonly agents: number;
   readonly durationMs: number;
   readonly usage: Usage;
-  /** The part of the cost that is known: `usage.costUsd` is null as soon as one price is missing. */
+  /** The known part of the cost: `usage.costUsd` is null if one price is missing. */
   readonly knownCostUsd: number;
 }
 
-/** How long agents took, one by one, in milliseconds. */
+/** Durations of single agents, in milliseconds. */
 export interface Durations {
   readonly least: number;
   readonly quarter: number;
@@ -48,11 +51,11 @@ export interface Durations {
 export interface StatsLine extends StatsPart {
   readonly key: string | null;
   readonly byStatus: Partial<Record<Status, number>>;
-  /** By agents whose result was an error. */
+  /** Of agents that ended with an error. */
   readonly failed: StatsPart;
-  /** By agents that others had asked to do it. */
+  /** Of sub-agents. */
   readonly delegated: StatsPart;
-  /** Null where no agent is counted here. */
+  /** Null if no agent is counted here. */
   readonly durations: Durations | null;
   readonly threads: number;
 }
@@ -93,19 +96,19 @@ export const statsTotal = (rows: Iterable<SpentRow>): StatsLine => lineOf(null, 
 const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
 const byWeight = (a: StatsLine, b: StatsLine) => b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
 
-/** Sums rows up by one of their fields: what cost most first, days in order. */
+/** Sums rows by one field: highest cost first, days in order. */
 export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
   const lines = [...Map.groupBy(rows, (row) => row[by])].map(([key, list]) => lineOf(key, list));
   return lines.sort(by === "day" ? byName : byWeight);
 }
 
-/** The threads behind one of the lines, by their URIs: what cost most first. */
+/** The threads of one line, by URI: highest cost first. */
 export function threadsBehind(rows: Iterable<SpentRow>, by: Group, key: string | null): StatsLine[] {
   const behind = [...rows].filter((row) => row[by] === key);
   return [...Map.groupBy(behind, ({ thread }) => thread)].map(([thread, list]) => lineOf(thread, list)).sort(byWeight);
 }
 
-/** The rows of a whole tree. `record` is its public record, which knows how each agent ended. */
+/** The rows of a whole tree. `record` is its public record with the statuses. */
 export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price: Price): SpentRow[] {
   const records = new Map<string, AgentTree>();
   const stack = [tree];
@@ -148,7 +151,7 @@ function rowsOf(record: AgentTree, thread: string, { parts }: Spending): SpentRo
 
 const TEMPLATE = 80;
 
-/** The shape of a prompt: tasks that differ only in names, paths and numbers are the same kind of work. */
+/** The template of a prompt: prompts that differ only in names, paths and numbers have the same. */
 export function templateOf(prompt: string): string {
   return prompt
     .replace(/https?:\/\/\S+/g, "<url>")

@@ -22,9 +22,9 @@ export interface FileState {
   /** Bytes that were read and understood: whole lines only. Of an object: all that were ever read. */
   readonly offset: number;
   readonly lines: number;
-  /** Counts up whenever the file turns out to be another one than before; what the old one said is then taken back. */
+  /** Incremented if the file was replaced by another one; the facts of the old one are retracted. */
   readonly generation: number;
-  /** Of the bytes just before `offset`: tells an append from a rewrite. Of an object: its revision. */
+  /** Hash of the bytes before `offset`, which distinguishes an append from a rewrite. For an object: its revision. */
   readonly tail: string;
   /** The parser's own memory, as JSON. */
   readonly parser: unknown;
@@ -51,21 +51,44 @@ export interface FileBatch {
   readonly after: FileState;
   readonly observations: readonly Observation[];
   readonly problems: readonly Problem[];
-  readonly texts: readonly SaidText[];
-  /** Places that were read before and changed since: what was said there before is taken back. */
+  /** Null where the text of these records is to be indexed later. Where earlier text of the file is not indexed yet, this is left for later as well. */
+  readonly texts: readonly SaidText[] | null;
+  /** Places that changed since they were read; their earlier facts are retracted. */
   readonly replaces?: readonly string[];
   /** Requests that something new is known of: each takes the place of what was known of it before. */
   readonly exchanges?: readonly Exchange[];
 }
 
-/** Something said, to be found by its words. The words themselves stay in the file. */
+/** A text to be found by its words. The text itself stays in the file. */
 export interface SaidText {
   readonly speaker: AgentKey;
   readonly at: number | null;
-  /** The record it stands in, where copies of it are known by the same id. */
+  /** Its record, if copies of the record have the same id. */
   readonly record: RecordKey | null;
   readonly place: RecordPlace;
   readonly text: string;
+}
+
+/** A file whose records are read, but whose text is not indexed to the same place. */
+export interface TextDue {
+  readonly path: string;
+  readonly modifiedMs: number;
+  readonly bytes: number;
+}
+
+/** How far the text of a file is indexed, and the parser's memory at that place; undefined at the beginning. */
+export interface TextPosition {
+  readonly offset: number;
+  readonly lines: number;
+  readonly parser: unknown;
+}
+
+/** Text of one file. */
+export interface TextBatch {
+  readonly file: FileState;
+  readonly from: TextPosition;
+  readonly to: TextPosition;
+  readonly texts: readonly SaidText[];
 }
 
 /** How to find a record again: a line, and where it begins in the file, or the name of a row. */
@@ -105,7 +128,7 @@ export interface RootRow {
 export interface AgentRow {
   readonly key: AgentKey;
   readonly uri: string;
-  /** The provider's own id of the thread it stands under, and of itself. */
+  /** The provider's ids of its thread and of the agent itself. */
   readonly sessionId: string;
   readonly agentId: string | null;
   /** Its product's other name for it, below the thread. */
@@ -164,38 +187,46 @@ export interface Store {
    * (another process was faster) is passed over. Says which were taken.
    */
   commit(batches: readonly FileBatch[]): readonly boolean[];
-  /** Threads that were told something since they were last projected. */
+  /** Threads changed since their last projection. */
   stale(): readonly AgentKey[];
-  /** Threads that other processes may have told something since this was asked last; none where nobody else can write. */
+  /** Threads changed by other processes since the last call; none if no other process can write. */
   toldByOthers(): readonly AgentKey[];
-  /** How many bytes of facts to have at hand for whoever asks for them again; it changes nothing but the time that takes. */
+  /** Sets the size of the fact cache in bytes; 0 empties it. */
   keepFacts(bytes: number): void;
   /** Makes every thread stale: what they are worked out from, besides their facts, is another. */
   invalidate(): void;
   /** The threads joined to these by records or names in common, directly or through others; these included. */
   related(threads: readonly AgentKey[]): readonly AgentKey[];
-  /** How often each of these threads was told something; 0 for those nobody spoke of. */
+  /** The version of each of these threads: how often it changed; 0 if it is unknown. */
   versions(threads: readonly AgentKey[]): Facts["versions"];
   /** All that files below these roots say about these threads, in no order, and the versions of it. */
   facts(threads: readonly AgentKey[], under: readonly string[]): Facts;
   /**
-   * Replaces what was worked out about the threads of `versions`. Threads told something since then stay stale.
-   * What was worked out from older facts than somebody else's is dropped: two processes may be at it, and the slower one must not win.
+   * Replaces the projections of the threads in `versions`. Threads changed since then stay stale.
+   * A projection of older facts than the stored one is dropped: of two processes, the slower one must not win.
    * Says which were taken.
    */
   project(...projections: readonly Projection[]): readonly boolean[];
   /** Newest activity first. */
   roots(filter: RootFilter): readonly RootRow[];
+  /** Top-level agents active since then whose status may change without a new record, newest activity first. */
+  unsettled(under: readonly string[], since: number): readonly AgentKey[];
   /** Agents whose session id or own id is this, or begins so (case does not matter for a beginning). */
   named(id: string, under: readonly string[]): readonly AgentRow[];
   /** What was spent by agents of threads below these roots, on this day (in UTC) and later. */
   spent(under: readonly string[], since: string | null): readonly SpentRow[];
-  /** Where all these words were said (the last one may be unfinished), best first; copies of one record count once. */
+  /** Texts with all these words (the last one may be incomplete), best match first; copies of one record once. */
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[];
+  /** Files whose text is not indexed to where their records are read, newest first. */
+  textsDue(under: readonly string[]): readonly TextDue[];
+  /** Where to go on with the text of this file; null where all of it is indexed. */
+  textPosition(path: string): TextPosition | null;
+  /** Durable when it returns. A batch that does not go on from what is indexed is passed over; so is one of a file that was replaced meanwhile. */
+  addTexts(batches: readonly TextBatch[]): void;
   /** Requests to an API, newest first. */
   exchanges(filter: ExchangeFilter): readonly RecordedExchange[];
   exchange(id: string, under: readonly string[]): RecordedExchange | null;
-  /** The request in whose answer this call stands. */
+  /** The request whose response contains this call. */
   exchangeOfCall(call: CallKey, under: readonly string[]): RecordedExchange | null;
   problems(examples: number): readonly ProblemCount[];
   /** Those of these files, and of files in the folders `within`. */

@@ -5,66 +5,66 @@ import type { Interval } from "./spans.ts";
 import { foldTree } from "./tree-fold.ts";
 import type { Tokens } from "./usage.ts";
 
-/** An agent with everything it did and everybody below it: what exporters turn into somebody else's format. */
+/** The input of exporters: an agent with all its events and model calls, and its subtree. */
 export interface Story {
   readonly record: AgentRecord;
-  /** What people call its product. */
+  /** The product's name. */
   readonly product: string;
   /** The same as an identifier, such as `some-product`. */
   readonly tracedAs: string;
-  /** The call that made it and nobody else: it names the agent even before anything else is known of it. */
+  /** The call that spawned only this agent: identifies it even before anything else is known. */
   readonly soleCall: string | null;
-  /** What happened, in order of time. */
+  /** Events in order of time. */
   readonly steps: readonly Step[];
-  /** Every model call it made, and those the product made on its behalf: each one once. */
+  /** All its model calls and its internal ones, each once. */
   readonly calls: readonly StoryCall[];
-  /** What the product states that its thread used and no model call accounts for: in the sums of the record, and in no call. */
+  /** Usage that the product states for the thread without a model call: in the sums of the record only. */
   readonly undivided: readonly Tokens[];
-  /** When its tools were at work, by the ids of the calls. */
+  /** When its tools were running, by call id. */
   readonly toolTimes: ReadonlyMap<string, Interval>;
   readonly children: readonly Story[];
-  /** It has ended, and nothing more is expected in its records. */
+  /** It has ended, and its records are complete. */
   readonly isOver: boolean;
-  /** A record states which call of its parent made it. */
+  /** A record states which call of its parent spawned it. */
   readonly isPlaced: boolean;
 }
 
 export interface Step {
   readonly event: AgentEvent;
-  /** Names the step for good: copies of its record in forks and resumed sessions have the same. */
+  /** Identifies the step permanently: copies of its record in forks and resumed sessions have the same key. */
   readonly key: string;
-  /** The model call it is a part of. */
+  /** The model call it belongs to. */
   readonly call: string | null;
   /** URIs of the agents whose end it reports. */
   readonly reports: readonly string[];
-  /** Only a recording of ours says so: the product's own record may still come, under another name. */
+  /** Only in a recording: the product's own record may still come, under another name. */
   readonly isProvisional: boolean;
 }
 
 export interface StoryCall {
-  /** Made from the id that the provider gave the response. */
+  /** Derived from the provider's id of the response. */
   readonly key: string;
   readonly at: number | null;
-  /** When the model was at work on it; null where no record tells. */
+  /** When the model was working on it; null if unknown. */
   readonly time: Interval | null;
   readonly model: string;
-  /** Whose model it is, where that is known. */
+  /** The vendor of the model, if known. */
   readonly vendor: string | null;
   readonly tokens: Tokens;
-  /** All that the model put out: what it thought included. */
+  /** All output, including reasoning. */
   readonly allOutput: number;
   readonly costUsd: number | null;
-  /** The product made it on its own behalf. */
+  /** An internal call of the product. */
   readonly isInternal: boolean;
   readonly wasCut: boolean;
 }
 
-/** The agent and everybody below it, parents first. */
+/** The agent and its subtree, parents first. */
 export function* everyone(story: Story): Generator<Story> {
   for (const { one } of withDepths(story)) yield one;
 }
 
-/** The same, with how deep each stands. */
+/** The same with depths. */
 export function* withDepths(story: Story): Generator<{ readonly one: Story; readonly depth: number }> {
   const stack = [{ one: story, depth: 0 }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -73,7 +73,7 @@ export function* withDepths(story: Story): Generator<{ readonly one: Story; read
   }
 }
 
-/** The story as it may leave the machine. */
+/** The redacted story. */
 export function redacted(story: Story, redactor: Redactor): Story {
   return foldTree<Story, Story>(
     story,

@@ -4,19 +4,19 @@ export interface Span {
   readonly end: number;
 }
 
-/** A text made from another one, whose characters know where they stand there. */
+/** A transformed text that maps its positions to the original. */
 export interface View {
   readonly text: string;
   at(index: number): number;
 }
 
-/** The text without what the global pattern matches. */
+/** The text without the matches of the global pattern. */
 export const without = (text: string, pattern: RegExp): View => rewritten(text, pattern, () => "");
 
-/** The text with its percent-encoded characters decoded. */
+/** The text with percent-encoded characters decoded. */
 export const percentDecoded = (text: string, pattern: RegExp): View => rewritten(text, pattern, (found) => codePoint(found.slice(1)));
 
-/** The text with the escapes of a JSON string decoded. */
+/** The text with JSON escapes decoded. */
 export const unescaped = (text: string, pattern: RegExp): View =>
   rewritten(text, pattern, (found) => (found[1] === "u" ? codePoint(found.slice(2)) : (LETTERS[found[1] ?? ""] ?? found.slice(1))));
 
@@ -25,7 +25,7 @@ const codePoint = (hex: string) => String.fromCharCode(Number.parseInt(hex, 16))
 
 function rewritten(text: string, pattern: RegExp, replace: (found: string) => string): View {
   const pieces: string[] = [];
-  /** Beginnings of pieces, here and there. */
+  /** Starts of pieces, in the transformed and the original text. */
   const here: number[] = [];
   const there: number[] = [];
   let [length, at] = [0, 0];
@@ -36,7 +36,7 @@ function rewritten(text: string, pattern: RegExp, replace: (found: string) => st
     there.push(from);
     length += piece.length;
   };
-  // `matchAll` begins where the pattern was used last.
+  // `matchAll` starts at the pattern's lastIndex.
   pattern.lastIndex = 0;
   for (const { 0: found, index } of text.matchAll(pattern)) {
     add(text.slice(at, index), at);

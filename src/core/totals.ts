@@ -1,11 +1,11 @@
 import type { Fold } from "./fold.ts";
-import { placeOf, type RecordKey } from "./ids.ts";
-import type { CallUnrecorded, Observation, ObservationOf, TotalStated } from "./observation.ts";
+import { placeOf, type RecordKey, recordIn } from "./ids.ts";
+import type { ModelCallMissing, Observation, ObservationOf, TotalStated } from "./observation.ts";
 
-/** Stands for the model where a product states one sum for all of them. */
+/** The model name if a product states one sum for all models. */
 export const ALL_MODELS = "all models";
 
-/** A total that the product stated, and when that was, as nearly as the records around it tell. */
+/** A total of the product, with its time range according to the surrounding records. */
 export interface StatedTotal extends Omit<TotalStated, "type"> {
   /** Everything until then was known when it was written; null if nothing before it has a time. */
   readonly after: number | null;
@@ -13,16 +13,17 @@ export interface StatedTotal extends Omit<TotalStated, "type"> {
   readonly before: number | null;
 }
 
-export interface UnrecordedCall extends Omit<CallUnrecorded, "type"> {
+export interface UnrecordedCall extends Omit<ModelCallMissing, "type"> {
   readonly at: number | null;
-  /** The record in which it shows. */
+  /** The record that shows it. */
   readonly record: RecordKey | null;
 }
 
-/** What it says depends on when the facts around it in its file were written. */
-export const isStated = (f: Observation): f is ObservationOf<"total-stated" | "call-unrecorded"> => f.type === "total-stated" || f.type === "call-unrecorded";
+/** Facts whose meaning depends on the times of the surrounding facts in the file. */
+export const isStated = (f: Observation): f is ObservationOf<"total-stated" | "model-call-missing"> =>
+  f.type === "total-stated" || f.type === "model-call-missing";
 
-/** The totals of one thread and the traces of calls without a record, out of what its own records say, those of `fold` among them. */
+/** The totals of one thread and the evidence of unrecorded calls, from its own records, including those of `fold`. */
 export function readTotals(
   facts: readonly Observation[],
   fold?: Fold,
@@ -43,7 +44,8 @@ export function readTotals(
         const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
         totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: earliest(before[i] ?? null, folded.before) });
       }
-      if (fact.type === "call-unrecorded") unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: fact.keys[0] ?? null });
+      if (fact.type === "model-call-missing")
+        unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: recordIn(fact) ?? null });
     }
   }
   return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
@@ -52,15 +54,15 @@ export function readTotals(
 const earliest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b));
 const latest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b));
 
-/** The processes in it ran one after the other, perhaps with pauses between them. */
+/** Its processes ran one after the other, possibly with pauses. */
 const writtenAtLeast = ({ began, activeMs }: TotalStated) => (began === null || activeMs === null ? null : began + activeMs);
 
-/** As they stand in their file. */
+/** In file order. */
 export const byPlace = (a: Observation, b: Observation) => a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 export const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
 
-/** For each fact, the earliest time that stands below it. */
+/** For each fact, the earliest time after it. */
 function earliestLater(inOrder: readonly Observation[]): (number | null)[] {
   const times: (number | null)[] = [];
   let earliest: number | null = null;

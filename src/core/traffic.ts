@@ -3,21 +3,21 @@ import type { AgentKey, CallKey, MatchKey, RecordKey } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
 import type { AgentKind } from "./observation.ts";
 
-/** API traffic as it is recorded: each exchange in a few rows, which are written while it runs. */
-export type TrafficRow = AskedRow | AnsweredRow | OpenedRow | BlockRow | EndedRow | PieceRow;
+/** Recorded API traffic: each exchange is a few rows, written while it runs. */
+export type TrafficRow = RequestRow | ResponseRow | OpenedRow | BlockRow | EndedRow | PieceRow;
 
 interface OfExchange {
-  /** The exchange it is a row of. */
+  /** The exchange. */
   readonly request: string;
 }
 
-/** What a client asked. Long texts are kept apart, once each, as pieces; what is new in this request stands here. */
-export interface AskedRow extends OfExchange {
+/** A request. Long texts are stored separately as pieces, once each. */
+export interface RequestRow extends OfExchange {
   readonly is: "asked";
   readonly method: string;
   readonly path: string;
   readonly upstream: string;
-  /** Without credentials, names in small letters. */
+  /** Without credentials, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: number;
   readonly api: Api;
@@ -27,43 +27,45 @@ export interface AskedRow extends OfExchange {
   readonly system: string | null;
   readonly tools: string | null;
   readonly messages: readonly string[];
-  /** One word a message, which stays the same however the client decorates it: two requests of one conversation begin alike. */
+  /** One name per message, independent of what the client adds: requests of one conversation have a common prefix. */
   readonly chain: readonly string[];
-  /** How many tools are offered. */
+  /** Number of tools offered. */
   readonly offered: number;
-  /** The texts of the first thing a user says, and of the system prompt's beginning. */
+  /** The first user texts, and the beginning of the system prompt. */
   readonly first: readonly string[];
   readonly opening: string;
-  /** The folder that the client says it works in. */
+  /** The folder that the client states. */
   readonly cwd: string | null;
-  /** What came since the model last spoke. */
+  /** The messages since the last response. */
   readonly tail: readonly TailPart[];
   /** Everything else in the body. */
   readonly rest: JsonObject;
-  /** How long after a call an agent may begin and still be taken for the one that was called for; null: as long as the session lives. */
+  /** How long after a spawn call an agent may begin and still be matched to it; null: for the whole session. */
   readonly windowMs: number | null;
-  /** The process that passed it on, so that a lost exchange can be told from one that runs. */
+  /** The proxy process, to distinguish a lost exchange from a running one. */
   readonly process: { readonly pid: number; readonly startedAt: number } | null;
 }
 
 export const APIS = ["messages", "responses", "chat", "count", "other"] as const;
-/** `messages`: Anthropic's. `responses`, `chat`: OpenAI's Responses and Chat Completions. `count`: a request that only counts tokens. */
+/**
+ * `messages`: Anthropic's. `responses`, `chat`: OpenAI's Responses and Chat Completions. `count`: only counts tokens.
+ */
 export type Api = (typeof APIS)[number];
-/** Those that ask a model for an answer. */
-export const asksModel = (api: Api): boolean => api === "messages" || api === "responses" || api === "chat";
+/** APIs that call a model. */
+export const isModelCall = (api: Api): boolean => api === "messages" || api === "responses" || api === "chat";
 
 export interface TailPart {
   readonly texts: readonly string[];
   readonly results: readonly { readonly id: string; readonly isError: boolean; readonly text: string }[];
 }
 
-export interface AnsweredRow extends OfExchange {
+export interface ResponseRow extends OfExchange {
   readonly is: "answered";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The model's answer has begun, and has a name. */
+/** The response has begun and has an id. */
 export interface OpenedRow extends OfExchange {
   readonly is: "opened";
   readonly response: string;
@@ -71,7 +73,7 @@ export interface OpenedRow extends OfExchange {
   readonly usage: JsonObject | null;
 }
 
-/** A part of the answer is complete. */
+/** A part of the response is complete. */
 export interface BlockRow extends OfExchange {
   readonly is: "block";
   readonly block: JsonObject;
@@ -80,7 +82,7 @@ export interface BlockRow extends OfExchange {
 export interface EndedRow extends OfExchange {
   readonly is: "ended";
   readonly how: "finished" | "aborted" | "failed" | "timed-out" | "refused";
-  /** What went wrong, in the upstream's words or ours. */
+  /** The error of the upstream or the proxy. */
   readonly error: string | null;
   readonly status: number | null;
   readonly stop: string | null;
@@ -90,66 +92,68 @@ export interface EndedRow extends OfExchange {
   readonly bytes: number;
 }
 
-/** A text that many requests have in common. */
+/** A text that many requests share. */
 export interface PieceRow {
   readonly is: "piece";
   readonly piece: string;
   readonly json: unknown;
 }
 
-/** What a request was for, where it was not the work of an agent. */
+/** The purpose of a request that is not an agent's work. */
 export const REQUEST_TAGS = ["title", "quota", "compaction", "warmup", "auxiliary", "count", "other"] as const;
 export type RequestTag = (typeof REQUEST_TAGS)[number];
 
-/** Who made a request, as far as the request itself says so. */
+/** The agent that made a request, according to the request itself. */
 export interface Caller {
-  /** The product's own id for what all agents of one run have in common. */
+  /** The product's id of the run that all its agents share. */
   readonly session: string;
   readonly thread: AgentKey;
-  /** Null where only the thread is known: then what was said tells the agents apart. */
+  /** Null if only the thread is known: content then distinguishes the agents. */
   readonly agent: AgentKey | null;
   readonly parent: AgentKey | null;
-  /** Which fact names the parent. */
+  /** The fact that names the parent. */
   readonly rule: string | null;
   readonly kind: AgentKind | null;
   readonly name: string | null;
   readonly path: string | null;
   readonly agentType: string | null;
-  /** The request says that it is an agent's, without saying whose. */
+  /** The request is marked as an agent's, without an id. */
   readonly isAgent: boolean;
   readonly version: string | null;
   readonly cwd: string | null;
   readonly tag: RequestTag | null;
-  /** Its requests do not say whether another agent made it: then its prompt may tell. */
+  /** The request does not say whether it has a parent: then its prompt may be matched. */
   readonly isChildMaybe?: true;
-  /** This version of the product writes down no names of answers. */
-  readonly namesNoAnswers?: true;
+  /** This version of the product does not record response ids. */
+  readonly hasNoResponseIds?: true;
 }
 
-/** How one product's requests are to be understood. Lies in the product's folder, and is handed to the reader of traffic. */
+/**
+ * How to interpret the requests of one product. Defined in the product's folder and passed to the reader of traffic.
+ */
 export interface Dialect {
-  /** Whose price list its models are on. */
+  /** The vendor whose price list applies. */
   readonly vendor: string;
   /** Null for requests of other clients. */
-  identify(asked: AskedRow): Caller | null;
-  /** What the agent was asked to do, without the frames around it. */
-  prompt(asked: AskedRow): string | null;
-  /** What one agent's requests and answers say of others. */
-  open(caller: Caller, agent: AgentKey, saved?: unknown): Voice;
+  identify(request: RequestRow): Caller | null;
+  /** The prompt of the agent, without frames. */
+  prompt(request: RequestRow): string | null;
+  /** Interprets what one agent's requests and responses state about others. */
+  open(caller: Caller, agent: AgentKey, saved?: unknown): Interpreter;
   response(thread: AgentKey, id: string): RecordKey;
-  /** An agent that the request does not name, by its first answer. */
+  /** The key of an agent that the request does not name, by its first response. */
   unnamed(thread: AgentKey, response: string): AgentKey;
   /** The agent that the result of a call names. */
   namedIn(text: string, thread: AgentKey): AgentKey | null;
-  /** By which an agent finds the call that made it, the surest first. */
+  /** Keys to match an agent to its spawn call, most reliable first. */
   matches(caller: Caller, prompt: string | null): readonly MatchKey[];
 }
 
-/** One agent's part in the traffic. Never throws. */
-export interface Voice {
-  /** What came since the model last spoke. */
-  told(out: FindingsOf, tail: readonly TailPart[]): void;
-  /** The model calls a tool. Says what it asks for, where it asks for an agent. */
+/** Interprets the traffic of one agent. Never throws. */
+export interface Interpreter {
+  /** The messages since the last response. */
+  toolResults(out: FindingsOf, tail: readonly TailPart[]): void;
+  /** A tool call of the model; states the spawn, if it is one. */
   called(out: FindingsOf, call: ToolCall): void;
   key(id: string): CallKey;
   save(): unknown;
@@ -159,6 +163,6 @@ export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** As the API has it. */
+  /** As in the API. */
   readonly block: JsonObject;
 }

@@ -1,4 +1,6 @@
-/** Makes something of a tree, leaves first, without recursion: agents spawn agents to any depth. `childrenOf` is asked once for each node. */
+/**
+ * Folds a tree, leaves first, without recursion, because the depth is unlimited. `childrenOf` is called once per node.
+ */
 export function foldTree<Node, Made>(root: Node, childrenOf: (node: Node) => readonly Node[], make: (node: Node, below: readonly Made[]) => Made): Made {
   interface Place {
     readonly node: Node;
@@ -7,7 +9,7 @@ export function foldTree<Node, Made>(root: Node, childrenOf: (node: Node) => rea
   }
   const top: Place = { node: root, parent: null, below: [] };
   const places = [top];
-  // Grows while it is walked: parents stand before their children.
+  // Grows during the loop: parents before their children.
   for (const parent of places) for (const node of childrenOf(parent.node)) places.push({ node, parent, below: [] });
   for (const { node, parent, below } of places.slice(1).reverse()) parent?.below.push(make(node, below.reverse()));
   return make(root, top.below.reverse());

@@ -1,9 +1,9 @@
-/** What a person may write to name a thread or an agent, before anybody looks whether it exists. */
+/** A parsed name of a thread or agent, which may not exist. */
 export type Target =
   | { readonly is: "latest"; readonly provider: string | null; readonly agent: string | null }
   | { readonly is: "named"; readonly provider: string | null; readonly thread: string; readonly agent: string | null };
 
-/** Says what is wrong in one line and what would be right in another. */
+/** What is wrong, and how to write it, one line each. */
 export interface UriFault {
   readonly wrong: string;
   readonly right: string;
@@ -14,15 +14,15 @@ export interface KnownScheme {
   readonly idForm: string;
   isThreadId(id: string): boolean;
   isAgentId(id: string): boolean;
-  /** Could this name an agent by its path, as `/root/alpha`? Left out where agents have none. */
+  /** Whether this may be the path of an agent, such as `/root/alpha`. Omitted if agents have no paths. */
   isAgentPath?(path: string): boolean;
 }
 
-/** What would end a part or be taken for something else, and what a terminal would obey: ids are other people's words. */
+/** Characters that would end a part or be misread, and control characters: ids are untrusted. */
 const UNSAFE = /[\s%/?#\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 const WORDS_OF_OURS = new Set(["latest", "threads"]);
 
-/** The URI of a thread or of an agent in it; `parseTarget` reads it back, whatever the ids are. */
+/** The URI of a thread or of an agent in it; `parseTarget` parses it again, for any ids. */
 export function formatUri(provider: string, thread: string, agent: string | null): string {
   const part = (id: string, isTaken: boolean) => {
     const safe = id.replace(UNSAFE, encodeURIComponent);
@@ -37,12 +37,12 @@ const percent = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCas
 const MIN_PREFIX = 6;
 const RIGHT = "write <provider>://<thread>, <provider>://<thread>/<agent>, a thread id, or latest";
 
-/** `schemes` are the providers'; ids that a record already uses are always possible, which `exists` tells. */
+/** `schemes` are the providers'. Ids in the index are always accepted; `exists` checks that. */
 export function parseTarget(input: string, schemes: readonly KnownScheme[], exists: (id: string) => boolean): Target | UriFault {
   const fault = (wrong: string, right = RIGHT): UriFault => ({ wrong: `${quoted(input)}: ${wrong}`, right });
   if (/\p{Cc}/u.test(input)) return fault("control characters are not part of a URI");
-  if (/\s/.test(input)) return fault("blanks are not part of a URI", "one URI at a time, without blanks");
-  if (/[?#]/.test(input)) return fault("a URI has no query and no fragment");
+  if (/\s/.test(input)) return fault("spaces are not allowed in a URI", "use one URI, without spaces");
+  if (/[?#]/.test(input)) return fault("a URI cannot have a query or fragment");
   const [scheme, rest] = splitScheme(input);
   const isAgents = scheme === "agents";
   const parts = rest.split("/");
@@ -52,10 +52,10 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
       `unknown scheme ${provider === "" ? "(empty)" : quoted(provider).slice(1, -1)}`,
       `known schemes: ${schemes.map((s) => `${s.name}://`).join(", ")}, agents://<provider>/`,
     );
-  // The desktop app writes codex://threads/<id>; the word is no id of anybody's.
+  // The desktop app writes codex://threads/<id>; `threads` is not an id.
   if (parts[0] === "threads" && parts.length > 1) parts.shift();
-  if (parts.length === 0 || parts.includes("")) return fault("a part is empty");
-  if (parts.some((part) => part === "." || part === "..")) return fault("a URI is not a path: no . and ..");
+  if (parts.length === 0 || parts.includes("")) return fault("empty part in URI");
+  if (parts.some((part) => part === "." || part === "..")) return fault("a URI cannot contain . or ..");
   const able = schemes.filter((s) => provider === null || s.name === provider);
   const [thread = "", ...below] = parts.map(decode);
   const path = `/${below.join("/")}`;
@@ -73,7 +73,7 @@ export function parseTarget(input: string, schemes: readonly KnownScheme[], exis
   return { is: "named", provider, thread, agent };
 }
 
-/** As JSON, with everything escaped that would not stay on the line. */
+/** As JSON, with control characters escaped. */
 const quoted = (text: string) =>
   JSON.stringify(text).replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
@@ -86,7 +86,7 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // A lone % is an ordinary character here.
+    // Not percent-encoded.
     return part;
   }
 }

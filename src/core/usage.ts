@@ -1,5 +1,8 @@
 import { type RecordKey, recordKey } from "./ids.ts";
-/** Tokens of one model call or of many. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes both caches. */
+/**
+ * Tokens of one or several model calls. `cacheWrite1hTokens` is part of `cacheWriteTokens`; `inputTokens` excludes
+ * caches.
+ */
 export interface Tokens {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -11,14 +14,14 @@ export interface Tokens {
 
 export interface Usage extends Tokens {
   readonly calls: number;
-  /** Null as soon as one model in it has no known price: a sum with a hole in it would be a lie. */
+  /** Null if one model has no known price, because the sum would be too low. */
   readonly costUsd: number | null;
 }
 
-/** What a product and we both count, so that the one can be held against the other. */
+/** The kinds of tokens that both products and retinue count, for comparison. */
 export const COMPARED = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWrite1hTokens"] as const;
 export type Compared = (typeof COMPARED)[number];
-/** Tokens of those kinds; null where the product does not tell a kind. May be a difference, and so negative. */
+/** Tokens by kind; null if the product does not report it. May be a difference, and so negative. */
 export type Amounts = Readonly<Record<Compared, number | null>>;
 
 export const NO_AMOUNTS: Amounts = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
@@ -34,7 +37,7 @@ const combineAmounts = (a: Amounts, b: Amounts, sign: 1 | -1): Amounts => {
   };
 };
 
-/** What is unknown in either is unknown in the result. */
+/** Unknown if either is unknown. */
 export const addAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, 1);
 export const subtractAmounts = (a: Amounts, b: Amounts) => combineAmounts(a, b, -1);
 /** As far as is known. */
@@ -72,17 +75,22 @@ const addCosts = (a: number | null, b: number | null) => (a === null || b === nu
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     calls: a.calls + b.calls,
-    ...addTokens(a, b),
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    cacheWrite1hTokens: a.cacheWrite1hTokens + b.cacheWrite1hTokens,
     costUsd: addCosts(a.costUsd, b.costUsd),
   };
 }
 
 export const totalTokens = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;
 
-/** Tokens that the product says an agent used whose model calls are in no record; null where there are calls to count, or where it says nothing. */
+/** Tokens that the product reports for an agent without recorded model calls; null if there are calls, or no report. */
 export const reportedOnly = ({ own, reported }: { readonly own: Usage; readonly reported: { readonly totalTokens: number | null } | null }): number | null =>
   own.calls === 0 ? (reported?.totalTokens ?? null) : null;
 
-/** Servers reuse the ids of their answers; together with what was used they name one answer. */
+/** Servers reuse response ids; together with the usage they identify a response. */
 export const fingerprintOf = (id: string, { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: Tokens): RecordKey =>
   recordKey("api", `${id}:${inputTokens + cacheReadTokens + cacheWriteTokens}:${outputTokens}`);

@@ -122,7 +122,7 @@ describe("a fork", () => {
   function forked(firstTotal: "before" | "later", forkTotal: readonly [number, number]): Book {
     const book = notebook();
     const state = () => book.see({ by: main }, total({ big: [10, 100] }, { activeMs: 700 }));
-    book.see({ by: main, at: 900, keys: ["u"] }, record({ role: "user", stands: "open" }));
+    book.see({ by: main, at: 900, keys: ["u"] }, record({ role: "user", state: "open" }));
     say(book, 1_000, "R1", 10);
     if (firstTotal === "before") state();
     book.see({ by: main, at: 60_000, keys: ["later"] }, record());
@@ -139,7 +139,8 @@ describe("a fork", () => {
 
   it("does not go on from a total that was stated after it began", () => {
     const { verdict, reasons } = brief(verify(forked("later", [13, 200]), fork));
-    // Nothing is known that it could go on from, and its running time is too short for the pause since it began to count.
+    // Nothing is known that it could go on from, and its running time is too short for the pause since it began to
+    // count.
     expect({ verdict, reasons }).toEqual({ verdict: "explained", reasons: ["copied 0/0", "base-lost 10/100"] });
   });
 
@@ -174,7 +175,7 @@ describe("costs", () => {
   });
   it("may come from other prices, where the tokens agree", () => {
     expect(brief(priced(0.03))).toEqual(explained("prices 0/0"));
-    expect(priced(0.03).reasons[0]?.says).toContain("$0.030000 there, $0.020000 here");
+    expect(priced(0.03).reasons[0]?.says).toContain("$0.030000 instead of $0.020000");
   });
   it("are not compared where the product does not know its own", () => {
     expect(brief(priced(null))).toEqual(AGREES);
@@ -187,8 +188,8 @@ it("always adds up: stated less counted is what the reasons and the differences 
       for (const v of verifyAll(link(observations, { ...LATER, manual }), () => 1)) {
         expect(v.verdict === "differs").toBe(v.differences.length > 0);
         if (v.stated === null) continue;
-        const told = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
-        const off = subtractAmounts(subtractAmounts(v.stated, v.counted), told);
+        const explained = v.reasons.map((r) => r.tokens).reduce(addAmounts, NO_AMOUNTS);
+        const off = subtractAmounts(subtractAmounts(v.stated, v.counted), explained);
         for (const kind of COMPARED) expect(off[kind]).toBe(v.differences.filter((d) => d.kind === kind).reduce((sum, d) => sum + d.stated - d.counted, 0));
       }
     }),

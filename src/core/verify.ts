@@ -8,19 +8,19 @@ import type { Settled, Settlement } from "./settle.ts";
 import type { StatedTotal } from "./totals.ts";
 import { type Amounts, addAmounts, COMPARED, type Compared, isNothing, NO_AMOUNTS, subtractAmounts } from "./usage.ts";
 
-/** What was counted for a thread and all its agents, against what the product itself says it used. */
+/** retinue's sum for a thread and all its agents, compared with the product's total. */
 export interface Verification {
   readonly schema: "retinue/verification@1";
   readonly uri: string;
-  /** `explained`: the sums differ, and it is known why. `nothing`: the product states no total to compare with. */
+  /** `explained`: the sums differ for known reasons. `nothing`: the product states no total. */
   readonly verdict: "agrees" | "explained" | "differs" | "nothing";
-  /** The product's last total; null where it states none. */
+  /** The product's last total; null if there is none. */
   readonly stated: Sum | null;
   readonly counted: Sum;
-  /** `stated` minus `counted` is what the reasons and the differences say together. */
+  /** `stated` minus `counted` is the sum of reasons and differences. */
   readonly reasons: readonly Reason[];
   readonly differences: readonly Difference[];
-  /** What may be behind the differences. */
+  /** Possible causes of the differences. */
   readonly hints: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export type ReasonCode =
   | "not-in-records"
   | "prices";
 
-/** A difference nothing explains. */
+/** An unexplained difference. */
 export interface Difference {
   readonly model: string;
   readonly kind: Compared;
@@ -58,10 +58,10 @@ export interface Difference {
   readonly counted: number;
 }
 
-/** Below this two sums of the same numbers may differ by how they were added. */
+/** Tolerance for floating-point sums. */
 const CENT_FRACTION = 1e-6;
 
-/** Every thread there is, newest activity first. */
+/** All threads, newest activity first. */
 export function verifyAll(forest: Forest, price: Price): Verification[] {
   const members = Map.groupBy(forest.agents.values(), (agent) => threadOf(agent.key));
   const threads = [...forest.agents.values()].filter((agent) => partsOf(agent.key).agent === null);
@@ -69,7 +69,7 @@ export function verifyAll(forest: Forest, price: Price): Verification[] {
   return threads.map((thread) => verifyOne(forest, thread, members.get(thread.key) ?? [], price));
 }
 
-/** The thread of an agent: a product's totals are for all agents of a thread together. */
+/** The thread of an agent: totals are for all agents of a thread together. */
 export function verifyThreadOf(forest: Forest, key: AgentKey, price: Price): Verification {
   const thread = agentOf(forest, threadOf(key));
   return verifyOne(
@@ -114,27 +114,29 @@ function findingsOf(forest: Forest, thread: LinkedAgent, { settlements, since }:
     ...without(
       "process-without-total",
       settlements.flatMap((s) => s.earlier),
-      (n) => `${n} by a process that left no total: it was killed, or its version writes none`,
+      (n) => `${n} by a process without a total: it was killed, or its version writes none`,
     ),
     ...without(
       "cut-off",
       settlements.flatMap((s) => s.cut),
-      (n) => `${n} never finished, which the product leaves out`,
+      (n) => `${n} incomplete, which the product does not count`,
     ),
     ...without(
       "own-behalf",
       calls.filter((call) => call.outsideTotals),
-      (n) => `${n} on the product's own behalf, which it leaves out`,
+      (n) => `${n} internal, which the product does not count`,
     ),
     ...settlements.flatMap(({ explained, revealed }) => explained.map((e) => explanation(e, revealed !== null))),
     ...without(
       "not-in-records",
       settlements.some(({ total }) => total.running !== undefined) ? calls.filter((call) => call.unrecorded) : [],
-      (n) => `${n} observed by a proxy or by telemetry, which the product neither recorded nor counted`,
+      (n) => `${n} observed by a proxy or telemetry, not recorded or counted by the product`,
     ),
     ...fromTotals(calls),
     ...without("since-last-total", since, (n) =>
-      thread.verdict.status === "running" ? `${n} since its last total; it still runs` : `${n} after its last total: the process ended without stating another`,
+      thread.verdict.status === "running"
+        ? `${n} since its last total; it is still running`
+        : `${n} after its last total: the process ended without stating another`,
     ),
   ];
   const differences = differencesIn(settlements);
@@ -149,23 +151,23 @@ const noTotal = ({ verdict }: LinkedAgent, calls: readonly ModelCall[]): Reason 
 
 function whyNoTotal(isRunning: boolean, calls: readonly ModelCall[]): string {
   if (calls.some((call) => call.fromTotals))
-    return "its answers are counted from the product's own running totals: there is no second number to compare them with";
-  if (isRunning) return "it still runs, and has stated no total so far";
-  if (calls.length === 0) return "no answer of a model is recorded for it, and no total of the product's";
-  return "no total of the product's that is independent of the count is known for it: its version writes none, or it was killed";
+    return "its responses are counted from the product's own running totals: there is no independent number to compare";
+  if (isRunning) return "it is still running and has no total yet";
+  if (calls.length === 0) return "it has no recorded responses and no total";
+  return "it has no independent total: its version writes none, or it was killed";
 }
 
-/** Part of a thread only: records of these answers are lost, or an older version of the product made them. */
+/** For part of a thread: the records of these responses are missing, or an older version made them. */
 function fromTotals(calls: readonly ModelCall[]): Reason[] {
   const derived = calls.filter((call) => call.fromTotals).length;
   if (derived === 0) return [];
-  const says = `${plural(derived, "answer")} ${derived === 1 ? "is" : "are"} counted from the product's own running totals: for these there is no second number`;
+  const says = `${plural(derived, "response")} ${derived === 1 ? "is" : "are"} counted from the product's own running totals: there is no independent number for these`;
   return [{ code: "from-totals", says, tokens: NO_AMOUNTS }];
 }
 
 function copied(forest: Forest, { forkedFrom }: LinkedAgent): Reason[] {
   const origin = forkedFrom === null ? undefined : forest.agents.get(forkedFrom);
-  return origin === undefined ? [] : [{ code: "copied", says: `it began as a copy of ${origin.uri}: what was copied counts there`, tokens: NO_AMOUNTS }];
+  return origin === undefined ? [] : [{ code: "copied", says: `it began as a copy of ${origin.uri}: the copied part counts there`, tokens: NO_AMOUNTS }];
 }
 
 function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly Settlement[]): Reason[] {
@@ -174,15 +176,15 @@ function carriedOver(forest: Forest, thread: LinkedAgent, settlements: readonly 
     if (base === null || base.thread === thread.key || total.began !== began) return [];
     const tokens = sumOf(base.total.byModel);
     const whose = forest.agents.get(base.thread)?.uri ?? base.thread;
-    return [{ code: "carried-over", says: `its total goes on from that of ${whose}: ${words(tokens)} were used there`, tokens } as const];
+    return [{ code: "carried-over", says: `its total continues that of ${whose}, which used ${words(tokens)}`, tokens } as const];
   });
 }
 
-/** A thread whose counting began anew: its last total says nothing of what came before. */
+/** Counting restarted: the last total omits earlier usage. */
 function restarted(settlements: readonly Settlement[], last: StatedTotal | null): Reason[] {
   const past = settlements.filter(({ total }) => total.began !== last?.began);
   const tokens = past.map(({ stated }) => sumOf(stated)).reduce(addAmounts, NO_AMOUNTS);
-  return isNothing(tokens) ? [] : [{ code: "restarted", says: `its counting began anew after ${words(tokens)}`, tokens: negative(tokens) }];
+  return isNothing(tokens) ? [] : [{ code: "restarted", says: `its counting restarted after ${words(tokens)}`, tokens: negative(tokens) }];
 }
 
 function without(code: ReasonCode, calls: readonly ModelCall[], says: (answers: string) => string): Reason[] {
@@ -195,17 +197,15 @@ function explanation({ why, model, amounts, traces, answers }: Explained, isReve
   const reason = (says: string): Reason => ({ code: why, says, tokens: amounts });
   switch (why) {
     case "base-lost":
-      return reason(`its total goes on from that of a thread whose totals are not known here: ${words(amounts)} on ${model}`);
+      return reason(`its total continues that of an unknown thread: ${words(amounts)} on ${model}`);
     case "not-final":
-      return reason(`${plural(answers, "answer")} on ${model} were written down before they were finished: ${words(amounts)} are missing`);
+      return reason(`${plural(answers, "response")} on ${model} recorded before completion: ${words(amounts)} missing`);
     case "own-behalf":
-      return reason(`no agent used ${model}: ${words(amounts)} are the product's own${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`);
+      return reason(`no agent used ${model}: ${words(amounts)} are internal${traces.length === 0 ? "" : ` (${tracesIn(traces)})`}`);
     case "unrecorded":
-      return reason(`${tracesIn(traces)}: ${words(amounts)} on ${model} of which there is no record${isRevealed ? "; counted as internal" : ""}`);
+      return reason(`${tracesIn(traces)}: ${words(amounts)} on ${model} without a record${isRevealed ? "; counted as internal" : ""}`);
     case "not-itemized":
-      return reason(
-        `${plural(answers, "answer")} on ${model} ${answers === 1 ? "tells" : "tell"} only what came out: ${words(amounts)} are known from the total alone`,
-      );
+      return reason(`${plural(answers, "response")} on ${model} recorded with output tokens only: ${words(amounts)} known from the total alone`);
     default:
       return why satisfies never;
   }
@@ -222,7 +222,7 @@ function differencesIn(settlements: readonly Settlement[]): Difference[] {
       settlements.flatMap((s) => pick(s).filter((m) => m.model === model)).reduce((sum, m) => addAmounts(sum, m.amounts), NO_AMOUNTS);
     const stated = of((s) => s.stated);
     const by = of((s) => s.unexplained);
-    // What is explained for this model is taken as counted, so that only what is open is shown.
+    // Explained amounts count as known, so that only open differences are shown.
     return COMPARED.flatMap((kind) => {
       const [says, off] = [stated[kind], by[kind]];
       return says === null || off === null || off === 0 ? [] : [{ model, kind, stated: says, counted: says - off }];
@@ -230,7 +230,7 @@ function differencesIn(settlements: readonly Settlement[]): Difference[] {
   });
 }
 
-/** Only where the tokens agree can the prices be told to differ. */
+/** Prices are compared only if the tokens agree. */
 function prices(settlements: readonly Settlement[], price: Price, provider: string): Reason[] {
   let [stated, ours] = [0, 0];
   for (const { total, base, covered, explained, revealed } of settlements) {
@@ -244,7 +244,7 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
   return [
     {
       code: "prices",
-      says: `the tokens agree, but the product has other prices than the public lists: ${exactMoney(stated)} there, ${exactMoney(ours)} here`,
+      says: `the tokens agree, but the product's prices differ from the public lists: ${exactMoney(stated)} instead of ${exactMoney(ours)}`,
       tokens: NO_AMOUNTS,
     },
   ];
@@ -253,8 +253,8 @@ function prices(settlements: readonly Settlement[], price: Price, provider: stri
 function hintsFor(members: readonly LinkedAgent[]): string[] {
   const missing = members.filter((agent) => agent.records === 0 && agent.agentId !== null).length;
   return [
-    ...(missing === 0 ? [] : [`${plural(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: what they used cannot be counted`]),
-    "retinue doctor tells what could not be read",
+    ...(missing === 0 ? [] : [`${plural(missing, "agent")} of this thread ${missing === 1 ? "has" : "have"} no transcript: their usage cannot be counted`]),
+    "retinue doctor lists what could not be read",
   ];
 }
 
@@ -278,6 +278,6 @@ export const KIND_WORDS: Readonly<Record<Compared, string>> = {
 };
 
 function words(amounts: Amounts): string {
-  const told = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map((kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`);
-  return told.length === 0 ? "nothing" : told.join(", ");
+  const parts = COMPARED.filter((kind) => (amounts[kind] ?? 0) !== 0).map((kind) => `${amounts[kind]} ${KIND_WORDS[kind]}`);
+  return parts.length === 0 ? "nothing" : parts.join(", ");
 }

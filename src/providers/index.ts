@@ -8,7 +8,7 @@ import { pi } from "./pi/index.ts";
 import { proxyOf } from "./proxy/index.ts";
 import { run } from "./run/index.ts";
 
-/** Those that read a product's own records. */
+/** Providers that read a product's own records. */
 export const PRODUCTS: readonly Provider[] = [claude, codex, opencode, gemini, copilot, pi];
 
 /** The only list of providers. */

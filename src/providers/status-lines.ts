@@ -1,2 +1,2 @@
-/** The one product that asks others for its status line. Apart from the list of providers, since loading all of those takes longer than it waits. */
-export { type StatusAsked, statusAsked } from "./claude/statusline.ts";
+/** The only product with a status line. Separate from the list of providers, which takes too long to load here. */
+export { readStatusRequest, type StatusRequest } from "./claude/statusline.ts";

@@ -3,7 +3,7 @@ import { bodyLimit } from "hono/body-limit";
 import { openAPIRouteHandler } from "hono-openapi";
 import type { ServerContext } from "./context.ts";
 import { dashboard } from "./dashboard.ts";
-import { answerTo, refusal } from "./failures.ts";
+import { errorResponse, refusal } from "./failures.ts";
 import { type GuardOptions, guard, safeHeaders } from "./guard.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { cardRoutes } from "./routes/cards.ts";
@@ -13,20 +13,20 @@ import { relayRoutes } from "./routes/relays.ts";
 import { requestRoutes } from "./routes/requests.ts";
 import { telemetryRoutes } from "./routes/telemetry.ts";
 
-/** Nobody has more to say to us than two URIs. */
+/** Maximum request body. */
 const MAX_BODY = 64 * 1024;
 
-/** Everything that is answered over HTTP. */
+/** All HTTP routes. */
 export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   const app = new Hono();
   app.onError((error, c) => {
-    // Whoever asks again a moment later gets an answer: the index is made anew meanwhile.
-    if (context.library.index.distrust(error)) context.state.tell([]);
-    return answerTo(c, error, context.talk);
+    // Repairs a damaged index in the background; a retry a moment later succeeds.
+    if (context.library.index.distrust(error)) context.state.reportChanged([]);
+    return errorResponse(c, error, context.talk);
   });
-  app.notFound((c) => refusal(c, "not_found", `there is no ${c.req.method} ${c.req.path}`, "/api/openapi.json lists what there is"));
+  app.notFound((c) => refusal(c, "not_found", `no route for ${c.req.method} ${c.req.path}`, "/api/openapi.json lists all routes"));
   app.use(safeHeaders, guard(guarded));
-  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `a request has at most ${MAX_BODY} bytes`, null) }));
+  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (c) => refusal(c, "too_large", `the request body exceeds ${MAX_BODY} bytes`, null) }));
   app.route("/api", agentRoutes(context));
   app.route("/api", machineRoutes(context));
   app.route("/api", requestRoutes(context));
@@ -34,7 +34,11 @@ export function serverApp(context: ServerContext, guarded: GuardOptions): Hono {
   app.route("/api", cardRoutes(context));
   app.route("/api", relayRoutes(context));
   const documentation = {
-    info: { title: "retinue", version: context.version, description: "What the agents on this machine did and do. URIs in paths are percent-encoded." },
+    info: {
+      title: "retinue",
+      version: context.version,
+      description: "The coding agents of this machine and their sub-agents. URIs in paths are percent-encoded.",
+    },
   };
   app.get("/api/openapi.json", openAPIRouteHandler(app, { documentation, exclude: ["/*"], excludeStaticFile: false, defaultValidationErrorResponse: false }));
   app.all("/api/*", (c) => c.notFound());

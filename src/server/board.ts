@@ -3,7 +3,7 @@ import type { AgentKey } from "../core/ids.ts";
 import type { Forest } from "../core/link.ts";
 import type { Change } from "./journal.ts";
 
-/** Knows how the cards stood when they were last told of, and so what is news about them. */
+/** Remembers the last published state of each card, to publish only changes. */
 export class Board {
   readonly #cards: Cards;
   readonly #known = new Map<string, string>();
@@ -13,12 +13,12 @@ export class Board {
     this.#cards = cards;
   }
 
-  /** Takes what is there as known: whoever begins to follow asks for it. */
+  /** Marks the current cards as published. New clients fetch them with a request. */
   async learn(): Promise<void> {
     await this.#look();
   }
 
-  /** What changed. Where only these trees may have, and no card is about any of them, nothing is looked at. */
+  /** Returns the changed cards. Skips the work if the forest contains no thread of a card. */
   async changes(forest: Forest | null): Promise<Change[]> {
     if (forest !== null && !this.#threads.some((key) => forest.agents.has(key)) && !hasUnassigned(forest)) return [];
     return this.#look(forest === null ? undefined : (thread) => forest.agents.has(thread));
@@ -37,9 +37,9 @@ export class Board {
   }
 
   #removed(cards: readonly CardAgents[]): Change[] {
-    const gone = [...this.#known.keys()].filter((id) => !cards.some(({ card }) => card.id === id));
-    for (const id of gone) this.#known.delete(id);
-    return gone.map((id) => change("card-removed", id, JSON.stringify({ id })));
+    const removed = [...this.#known.keys()].filter((id) => !cards.some(({ card }) => card.id === id));
+    for (const id of removed) this.#known.delete(id);
+    return removed.map((id) => change("card-removed", id, JSON.stringify({ id })));
   }
 }
 

@@ -1,8 +1,8 @@
-/** The shapes of what is said about cards and servers that are followed. */
+/** Schemas of cards and relays. */
 import * as v from "valibot";
 import { STAGES } from "../core/card.ts";
 import { EVENT_KINDS } from "../core/event.ts";
-import { Standing, Tokens, wholeNumber } from "./schemas.ts";
+import { StatusVerdict, Tokens, wholeNumber } from "./schemas.ts";
 
 const text = v.nullable(v.string());
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -13,17 +13,14 @@ export const Card = v.pipe(
   v.object({
     id: v.string(),
     title: v.string(),
-    stage: v.pipe(stage, v.description("Follows from its top-level threads; agents below can only delay that it is done.")),
+    stage: v.pipe(stage, v.description("Derived from the top-level threads. Running sub-agents only delay the final stage.")),
     waiting: v.pipe(
       v.array(v.object({ uri: v.string(), agent: v.string(), for: v.string(), says: v.string(), since: time })),
-      v.description("Whoever waits for a person, at any depth, the longest first."),
+      v.description("Agents at any depth that wait for a person, longest first."),
     ),
-    progress: v.pipe(
-      v.nullable(v.object({ done: count, total: count, current: text })),
-      v.description("What its top-level threads planned, and what they do."),
-    ),
+    progress: v.pipe(v.nullable(v.object({ done: count, total: count, current: text })), v.description("The plan and the activity of the top-level threads.")),
     threads: v.pipe(v.array(v.string()), v.description("URIs of its top-level threads.")),
-    inferred: v.pipe(v.array(v.string()), v.description("Agents shown here as a guess (relay.single_card_guess): nobody knows whose they are.")),
+    inferred: v.pipe(v.array(v.string()), v.description("Agents shown here as a guess (relay.single_card_guess): their thread is unknown.")),
     agents: v.object({ total: count, running: count }),
     createdAt: time,
     lastActivityAt: time,
@@ -35,14 +32,14 @@ export const CardList = v.object({ items: v.array(Card), next: v.null() });
 const title = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(500));
 const threads = v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.maxLength(200));
 export const NewCard = v.strictObject({
-  title: v.optional(v.pipe(title, v.description("Left out: the first thread's."))),
+  title: v.optional(v.pipe(title, v.description("Default: the title of the first thread."))),
   threads: v.optional(threads),
-  stage: v.optional(v.pipe(stage, v.description("queued, whatever its threads did so far"))),
+  stage: v.optional(v.pipe(stage, v.description("queued, whatever the threads did so far"))),
 });
 export const CardChange = v.strictObject({
   title: v.optional(title),
-  threads: v.optional(v.pipe(threads, v.description("All of them, instead of those it has."))),
-  stage: v.optional(v.pipe(stage, v.description("queued: reopens a card that has ended. Everything else follows from its threads."))),
+  threads: v.optional(v.pipe(threads, v.description("Replaces the current list."))),
+  stage: v.optional(v.pipe(stage, v.description("queued: reopens a card that has ended. All other stages are derived from the threads."))),
 });
 export const Removed = v.object({ id: v.string() });
 
@@ -54,11 +51,11 @@ export const Activity = v.pipe(
       v.object({
         child_session_id: v.string(),
         card_id: v.string(),
-        parent_session_id: v.pipe(text, v.description("Null where the parent is not known.")),
+        parent_session_id: v.pipe(text, v.description("Null if the parent is unknown.")),
         agent_type: text,
         description: text,
         created_at: time,
-        inferred: v.pipe(v.boolean(), v.description("In this card by a guess (relay.single_card_guess).")),
+        inferred: v.pipe(v.boolean(), v.description("Assigned to this card by a guess (relay.single_card_guess).")),
       }),
     ),
   }),
@@ -78,7 +75,7 @@ const LogEntry = v.pipe(
       uri: v.string(),
       tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
       usage: v.nullable(v.object(Tokens)),
-      status: v.pipe(v.nullable(Standing), v.description("How a sub-agent ended; null in entries of any other event_type than status.")),
+      status: v.pipe(v.nullable(StatusVerdict), v.description("How a sub-agent ended; null in entries of any other event_type than status.")),
     }),
     created_at: time,
   }),
@@ -86,7 +83,7 @@ const LogEntry = v.pipe(
 );
 export const CardLog = v.object({ items: v.array(LogEntry), next: text });
 export const CardLogQuery = v.strictObject({
-  after: v.optional(v.pipe(v.string(), v.description("the id of an entry: goes on behind it"))),
+  after: v.optional(v.pipe(v.string(), v.description("the id of an entry: continue after it"))),
   limit: v.optional(wholeNumber(1, 1_000), "200"),
 });
 
@@ -98,7 +95,7 @@ export const Relay = v.pipe(
     state: v.picklist(["connecting", "following", "waiting", "refused", "stopped"]),
     since: v.pipe(v.string(), v.isoTimestamp()),
     error: text,
-    limits: v.pipe(v.array(v.string()), v.description("What cannot be known of this server, and why; one sentence each.")),
+    limits: v.pipe(v.array(v.string()), v.description("What this server does not report, and why; one sentence each.")),
     frames: count,
     sessions: count,
     lastFrameAt: time,
@@ -113,5 +110,5 @@ export const RelayList = v.object({
 export const NewRelay = v.strictObject({
   provider: v.string(),
   url: v.pipe(v.string(), v.minLength(1)),
-  password: v.optional(v.pipe(v.string(), v.description("Held in memory only; left out: what the environment of the server says."))),
+  password: v.optional(v.pipe(v.string(), v.description("Kept in memory only. Default: the server's environment variable."))),
 });

@@ -1,12 +1,14 @@
+import type { Reading } from "../app/backlog.ts";
 import type { Cards } from "../app/cards.ts";
 import type { Env } from "../app/home.ts";
 import type { Library } from "../app/library.ts";
 import type { Relays } from "../app/relays.ts";
+import type { Unsearched } from "../app/search.ts";
 import type { SettingsFile } from "../app/settings.ts";
 import type { Trouble, Troubles } from "../app/troubles.ts";
 import type { Hub } from "./hub.ts";
 
-/** What the routes work with. */
+/** Shared by all routes. */
 export interface ServerContext {
   readonly library: Library;
   readonly hub: Hub;
@@ -15,30 +17,39 @@ export interface ServerContext {
   readonly env: Env;
   readonly settings: SettingsFile;
   readonly version: string;
-  /** Of this run: tells it from another one at the same address. */
+  /** Identifies this run of the server at its address. */
   readonly instance: string;
   readonly startedAt: string;
   readonly isDemo: boolean;
   readonly state: ServerState;
-  readonly talk: (words: string) => void;
-  /** An address that lets a browser in. */
+  readonly talk: (text: string) => void;
+  /** Returns a URL that gives a browser access. */
   readonly address: () => string;
-  /** A demo beside this server, started when it is first asked for; it ends with us. */
+  /** Starts a demo server on first use and returns its address. The demo stops with this server. */
   readonly demo: () => Promise<{ readonly address: string }>;
 }
 
-/** What changes while it runs. */
+/** State that changes while the server runs. */
 export interface ServerState {
-  reading: { readonly done: number; readonly all: number } | null;
   watching: boolean;
-  /** What cannot be done at the moment. */
+  /** What the server cannot do at the moment. */
   readonly troubles: Troubles;
   clients: number;
-  /** Tells of files that have changed, before the operating system does. */
-  tell: (paths: readonly string[]) => void;
-  /** Aborted when the server goes: streams end then. */
+  /** Reports changed files without waiting for the file watcher. */
+  reportChanged: (paths: readonly string[]) => void;
+  /** Aborted when the server stops; ends all streams. */
   readonly stop: AbortController;
 }
 
-/** As clients get them. */
-export const troublesToTell = (troubles: readonly Trouble[]) => troubles.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));
+/** The API's representation of the reading progress. */
+export const reportedReading = (reading: Reading | null) => {
+  if (reading === null) return null;
+  const { reachesMs, ...far } = reading;
+  return { ...far, reaches: new Date(Math.min(reachesMs, Date.now())).toISOString() };
+};
+
+export const reportedUnsearched = (left: Unsearched | null) =>
+  left === null ? null : { files: left.files, bytes: left.bytes, reaches: new Date(left.reachesMs).toISOString() };
+
+/** The API's representation of troubles. */
+export const reportedTroubles = (troubles: readonly Trouble[]) => troubles.map((trouble) => ({ ...trouble, since: new Date(trouble.since).toISOString() }));

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../core/event.ts";
 
-/** An event as lists carry it: texts of many megabytes are cut, and it is said how long they are. */
+/** An event in a list: long texts are truncated, and their full length is given. */
 export interface ShortEvent extends AgentEvent {
   readonly cut: { readonly chars: number } | null;
 }
@@ -23,17 +23,17 @@ export function shortened(event: AgentEvent, max = MAX_CHARS): ShortEvent {
   };
 }
 
-/** Not in the middle of a character. */
+/** Does not split a surrogate pair. */
 function begin(text: string, max: number): string {
   if (text.length <= max) return text;
   const code = text.charCodeAt(max - 1);
   return text.slice(0, code >= 0xd800 && code < 0xdc00 ? max - 1 : max);
 }
 
-/** Deeper than any tool asks; what is nested further is somebody's trap, and JSON cannot be written of it. */
+/** Deeper than the input of any tool. JSON.stringify would overflow the stack on deeper values. */
 const MAX_DEPTH = 100;
 
-/** All characters in a value; infinitely many in one that is nested too deeply. */
+/** Number of characters in a value; infinite if it is nested too deeply. */
 function charsIn(value: unknown): number {
   let chars = 0;
   const left = [{ value, depth: 0 }];
@@ -49,9 +49,9 @@ function charsIn(value: unknown): number {
   return chars;
 }
 
-/** Keeps the form as far as it is short: long texts are cut one by one, and what is still too much is told as text. */
+/** Truncates long strings one by one. If the value is still too long, returns truncated JSON. */
 function cutInput(input: unknown, max: number): unknown {
-  if (charsIn(input) === Number.POSITIVE_INFINITY) return "(nested too deeply to be shown)";
+  if (charsIn(input) === Number.POSITIVE_INFINITY) return "(nested too deeply to show)";
   if (typeof input === "string") return begin(input, max);
   if (typeof input !== "object" || input === null || Array.isArray(input)) return begin(JSON.stringify(input), max);
   const each = Math.floor(max / 4);

@@ -15,17 +15,17 @@ const TYPES: Readonly<Record<string, string>> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Beside the compiled server, or where the build puts it in a checkout. */
+/** The build's output, next to the compiled server or in a checkout. */
 const PLACES = ["../web", "../../dist/web"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 const builtDashboard = () => PLACES.find((place) => existsSync(join(place, "index.html"))) ?? null;
 
-/** The dashboard's own files and nothing else: a path is looked up in the list of what there is, never on disk. */
+/** Serves the files of the dashboard. Paths are looked up in a list made once, never on disk. */
 export function dashboard(find: () => string | null = builtDashboard): Hono {
   let folder: string | null = null;
   let files: ReadonlyMap<string, string> = new Map();
   const fileAt = (path: string): string | undefined => {
     const [now] = [find()];
-    // Built, or built anew, while we run.
+    // The dashboard may be built or rebuilt while the server runs.
     if (now !== folder || !files.has(path)) [folder, files] = [now, now === null ? new Map() : filesIn(now)];
     return files.get(path);
   };
@@ -33,12 +33,12 @@ export function dashboard(find: () => string | null = builtDashboard): Hono {
     const isPage = !c.req.path.includes(".");
     const file = fileAt(isPage ? "/index.html" : c.req.path);
     if (file !== undefined) {
-      // Names of assets change with what is in them.
+      // Asset names contain a content hash.
       const caching = /-[\w-]{8,}\.\w+$/.test(file) ? "public, max-age=31536000, immutable" : "no-cache";
       return c.body(readFileSync(file), 200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream", "Cache-Control": caching });
     }
     if (isPage && folder === null) return c.html(UNBUILT, 503);
-    return c.text("There is no such page.\n", 404);
+    return c.text("Page not found.\n", 404);
   });
 }
 
@@ -55,6 +55,6 @@ const UNBUILT = `<!doctype html>
 <title>retinue: the dashboard is not built yet</title>
 <h1>The dashboard is not built yet</h1>
 <p>In the checkout, run <code>npm run build</code>, then reload this page.</p>
-<p>The API is there all the same: <a href="/api/threads">/api/threads</a>, <a href="/api/openapi.json">/api/openapi.json</a>.</p>
+<p>The API is available: <a href="/api/threads">/api/threads</a>, <a href="/api/openapi.json">/api/openapi.json</a>.</p>
 </html>
 `;

@@ -16,19 +16,19 @@ export const STATUS = {
 } as const satisfies Record<FailureCode | string, number>;
 export type ErrorCode = keyof typeof STATUS;
 
-/** The shape of every error: what is wrong, and what to do next where that is known. */
+/** The shape of every error: what is wrong, and the next step if known. */
 export function refusal(c: Context, code: ErrorCode, message: string, next: string | null) {
   return c.json({ error: { code, message, next } }, STATUS[code]);
 }
 
-/** The one place where an error becomes an answer. */
-export function answerTo(c: Context, error: unknown, talk: (words: string) => void) {
+/** The only place that turns an error into a response. */
+export function errorResponse(c: Context, error: unknown, talk: (text: string) => void) {
   const failure = asFailure(error);
   if (failure !== null) return refusal(c, failure.code, failure.message, failure.next.length === 0 ? null : failure.next.join("\n"));
-  if (error instanceof TooLarge) return refusal(c, "too_large", `the request is too large: ${error.message}`, "send less at once");
+  if (error instanceof TooLarge) return refusal(c, "too_large", `the request is too large: ${error.message}`, "send smaller requests");
   if (error instanceof HTTPException) return refusal(c, error.status === 413 ? "too_large" : "usage", error.message, null);
-  // The client went away in the middle of its request: nobody reads the answer, and nothing is wrong here.
+  // The client disconnected during its request; not an error of the server.
   if (c.req.raw.signal.aborted) return refusal(c, "usage", "the request was aborted", null);
   talk(`a request for ${c.req.path} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-  return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; the terminal it runs in says more");
+  return refusal(c, "internal", error instanceof Error ? error.message : String(error), "this is a bug in retinue; see the terminal of the server");
 }

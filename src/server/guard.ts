@@ -8,11 +8,11 @@ import { refusal } from "./failures.ts";
 
 export interface GuardOptions extends Listening {
   readonly access: Access;
-  /** What printed addresses carry where only this machine can reach us. */
+  /** Codes in printed URLs, used on loopback addresses instead of the token. */
   readonly codes: OneTimeCodes;
 }
 
-/** Nothing from elsewhere, nothing inline, nobody's frame: transcripts are other people's words. */
+/** No external resources, no inline code, no frames, because pages show untrusted text. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,12 +38,12 @@ export const safeHeaders: MiddlewareHandler = async (c, next) => {
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
 };
 
-/** Lets in who asks for us by a name of ours, from a page of ours or from no page at all, and is this user or knows the token. */
+/** Accepts requests to one of our host names, from our own origin or none, by this user or with the token. */
 export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: HttpBindings }> {
   const { access, codes } = options;
   const cookie = accessCookie(options);
   const isLocal = isLoopback(options.host);
-  const opens = (code: string) => codes.redeem(code) || (!isLocal && access.isToken(code));
+  const isValidCode = (code: string) => codes.redeem(code) || (!isLocal && access.isToken(code));
   return async (c, next) => {
     const host = c.req.header("host") ?? "";
     if (!isOwnName(host, options))
@@ -51,21 +51,21 @@ export function guard(options: GuardOptions): MiddlewareHandler<{ Bindings: Http
     const isPage = c.req.method === "GET" && !c.req.path.startsWith("/api");
     const isVisit = isPage && c.req.header("sec-fetch-mode") === "navigate";
     if (isOtherOrigin(c.req.header("origin"), host) || (isOtherSite(c.req.header("sec-fetch-site")) && !isVisit))
-      return refusal(c, "forbidden", "requests from other sites are not answered", null);
+      return refusal(c, "forbidden", "cross-site requests are not allowed", null);
     const code = isPage ? c.req.query("token") : undefined;
-    if (code !== undefined && opens(code)) cookie.give(c);
+    if (code !== undefined && isValidCode(code)) cookie.set(c);
     else if (!isKnown(c, access, cookie)) {
-      // Beyond this machine the token alone counts.
-      const whose = isLocal ? await access.whose(c.env.incoming.socket) : "unknown";
-      if (whose === "other") return refusal(c, "unauthorized", "this server is another user's", null);
-      if (whose === "unknown") return refusal(c, "unauthorized", "this server wants a token", WANTED);
+      // On non-loopback addresses only the token counts.
+      const owner = isLocal ? await access.ownerOf(c.env.incoming.socket) : "unknown";
+      if (owner === "other") return refusal(c, "unauthorized", "this server belongs to another user", null);
+      if (owner === "unknown") return refusal(c, "unauthorized", "this server requires a token", TOKEN_HINT);
     }
-    // A path that begins with two slashes would be read as another host.
+    // A path that begins with two slashes would redirect to another host.
     return code === undefined ? next() : c.redirect(c.req.path.replace(/^[/\\]+/, "/"), 303);
   };
 }
 
-const WANTED = "run retinue, which opens the dashboard, or send Authorization: Bearer with what retinue token show prints";
+const TOKEN_HINT = "run retinue to open the dashboard, or send Authorization: Bearer with the output of retinue token show";
 
 function isKnown(c: Context, access: Access, cookie: AccessCookie): boolean {
   const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
@@ -73,21 +73,21 @@ function isKnown(c: Context, access: Access, cookie: AccessCookie): boolean {
 }
 
 interface AccessCookie {
-  give(c: Context): void;
+  set(c: Context): void;
   isIn(c: Context): boolean;
 }
 
 const COOKIE_SECONDS = 30 * 86_400;
 
 /**
- * What a browser keeps once an address has let it in, where no script can read it. Cookies do not know ports: its name tells two servers apart,
- * and its value is not the token, since other servers of this machine may get to see it.
+ * Keeps a browser logged in. HttpOnly, so no script can read it. Cookies are shared by all ports of a host: the port is
+ * part of the name, and the value is not the token, because other local servers receive it.
  */
 function accessCookie({ access, port }: GuardOptions): AccessCookie {
   const name = () => `retinue_${port()}`;
   const value = createHash("sha256").update(`cookie ${access.token}`).digest("base64url");
   return {
-    give: (c) => setCookie(c, name(), value, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: COOKIE_SECONDS }),
+    set: (c) => setCookie(c, name(), value, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: COOKIE_SECONDS }),
     isIn: (c) => isSame(getCookie(c, name()) ?? "", value),
   };
 }

@@ -1,4 +1,5 @@
 import { CardLog } from "../app/card-log.ts";
+import type { Changes } from "../app/changes.ts";
 import { EventLog, type LogSpan, MergedLog } from "../app/event-log.ts";
 import type { Library } from "../app/library.ts";
 import type { AgentRecord, AgentTree } from "../core/agent.ts";
@@ -10,7 +11,8 @@ import { treeOf, withoutChildren } from "../core/record.ts";
 import type { Board } from "./board.ts";
 import { shortened } from "./cut.ts";
 import type { Change, Journal } from "./journal.ts";
-import { isEverything, type Wishes } from "./wishes.ts";
+import { SpanBoard } from "./span-board.ts";
+import { isUnfiltered, type Subscription } from "./subscription.ts";
 
 /** Somebody follows, or did until a moment ago and may come back. */
 interface Follow {
@@ -54,6 +56,7 @@ type Topic = typeof THREADS | typeof EVERYTHING | typeof CARDS | `tree ${AgentKe
  * What nobody follows is not looked at.
  */
 export class Hub {
+  readonly spans = new SpanBoard();
   readonly #library: Library;
   readonly #journal: Journal;
   readonly #board: Board;
@@ -88,11 +91,10 @@ export class Hub {
     return result;
   }
 
-  /** Writes down what changed in these threads; none named: what the passing of time changed. */
-  changed(threads: ReadonlySet<AgentKey>): Promise<void> {
-    const { grown } = this.#library;
+  /** Appends the changes to the journal; if they name no thread, what the passing of time changed. */
+  changed({ threads, files }: Changes): Promise<void> {
     for (const thread of threads) this.#toldAt.set(thread, this.#library.now());
-    return this.#inTurn(() => this.#write(threads, grown));
+    return this.#inTurn(() => this.#write(threads, files));
   }
 
   async #write(threads: ReadonlySet<AgentKey>, grown: ReadonlyMap<string, number>): Promise<void> {
@@ -136,6 +138,12 @@ export class Hub {
     const isNew = !this.#follows.has(CARDS);
     this.#follow(CARDS);
     if (isNew) await this.#board.learn();
+  }
+
+  /** Drops what no client needs. */
+  release(): void {
+    this.spans.clear();
+    this.#inTurn(() => this.#forget()).catch(() => {});
   }
 
   // --- who follows what
@@ -245,9 +253,9 @@ export class Hub {
   }
 
   /** Looks after what a client wants for as long as it is there. Says since when all of it is in the journal, and how to leave. */
-  join(wishes: Wishes): Promise<{ readonly since: number; readonly leave: () => void }> {
+  join(wishes: Subscription): Promise<{ readonly since: number; readonly leave: () => void }> {
     return this.#inTurn(async () => {
-      const all = isEverything(wishes);
+      const all = isUnfiltered(wishes);
       if (wishes.threads || all) this.followThreads();
       if (wishes.cards || all) await this.#followCards();
       for (const key of wishes.trees) this.tree(key);

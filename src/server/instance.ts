@@ -5,28 +5,28 @@ import { type Instance, instanceNote, mayRun, notedInstance } from "../app/insta
 
 export type { Instance };
 
-const ANSWER_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const STALE_MS = 60_000;
 
-/** The server that already runs for this home; null if there is none. What a killed one left behind is cleared away. */
+/** Returns the running server of this home, or null. Removes the note of a killed server. */
 export async function runningInstance(env: Env): Promise<Instance | null> {
   const noted = notedInstance(env);
-  if (noted !== null && (await answers(noted))) return noted;
-  // Notes appear whole or not at all: one that cannot be read is nobody's.
+  if (noted !== null && (await isResponding(noted))) return noted;
+  // Notes are written atomically, so an unreadable one belongs to no running server.
   if (notedInstance(env)?.instance === noted?.instance) removed(instanceNote(env));
   return null;
 }
 
-/** Notes down that we run. False if another one was faster. */
+/** Writes the note of this server. Returns false if another server was faster. */
 export function claim(env: Env, { instance, pid, host, port, url, token, traces }: Instance): boolean {
   const path = instanceNote(env);
   const draft = `${path}.${instance}`;
   try {
     madeHome(env);
     clearDrafts(path);
-    // The token is for those who may read this home.
+    // Only this user can read the note, because it contains the token.
     writePrivate(draft, JSON.stringify({ instance, pid, host, port, url, token, traces }));
-    // Fails where the name is taken, and nobody ever sees half a file.
+    // link() is atomic and fails if the file exists.
     linkSync(draft, path);
     return true;
   } catch (error) {
@@ -37,7 +37,7 @@ export function claim(env: Env, { instance, pid, host, port, url, token, traces 
   }
 }
 
-/** A server that was killed between writing its draft and removing it leaves it there. */
+/** A server killed between writing its draft and removing it leaves the draft behind. */
 function clearDrafts(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const draft = join(dirname(path), name);
@@ -53,29 +53,32 @@ function removed(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // On a read-only disk it stays; a note counts only if its server answers.
+    // On a read-only disk the note stays; it counts only if its server responds.
   }
 }
 
-/** An address that lets a browser in, asked of the server itself: it may have to work once only. */
+/** Asks the server for a URL that gives a browser access. The URL may be valid once only. */
 export async function addressFrom({ url, token }: Instance): Promise<string> {
-  const init = { method: "POST", headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) } as const;
+  const init = { method: "POST", headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) } as const;
   try {
     return ((await (await fetch(new URL("/api/address", url), init)).json()) as { address?: string }).address ?? url;
   } catch {
-    // Too busy, or gone: whoever opens it sees which.
+    // The server is busy or gone; opening the URL shows which.
     return url;
   }
 }
 
 const authorized = (token: string | null): Record<string, string> => (token === null ? {} : { Authorization: `Bearer ${token}` });
 
-/** Another program may have its port by now. One that is too busy to answer at once is there all the same. */
-async function answers(noted: Instance): Promise<boolean> {
+/**
+ * Checks the instance id, because another program may use the port now. A server that is too busy to respond counts as
+ * running.
+ */
+async function isResponding(noted: Instance): Promise<boolean> {
   const { url, token, instance } = noted;
   try {
-    const answer = await fetch(new URL("/api/health", url), { headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(ANSWER_MS) });
-    return ((await answer.json()) as { instance?: unknown }).instance === instance;
+    const response = await fetch(new URL("/api/health", url), { headers: authorized(token), redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return ((await response.json()) as { instance?: unknown }).instance === instance;
   } catch (error) {
     return (error as Error).name === "TimeoutError" && mayRun(noted);
   }

@@ -3,13 +3,13 @@ import type { AgentKey } from "../core/ids.ts";
 
 export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed" | "troubles";
 
-/** Something that changed, as clients get it, and whom it concerns. */
+/** One change as clients receive it, and the agents it concerns. */
 export interface Change {
   readonly type: ChangeType;
-  /** A newer change of the same subject makes this one superfluous; null where every one counts. */
+  /** A newer change of the same subject replaces this one; null if every change counts. */
   readonly subject: string | null;
   readonly isThread: boolean;
-  /** The agent it happened to, then its parent, and so on up to the thread. */
+  /** The agent, its parent, and so on up to the thread. */
   readonly chain: readonly AgentKey[];
   /** JSON. */
   readonly data: string;
@@ -23,15 +23,22 @@ const MAX_ENTRIES = 50_000;
 const MAX_CHARS = 8 << 20;
 
 /**
- * What changed, in order, each with a number: whoever knows the last number it got can go on from there, and is told when that is no longer possible.
- * It is bounded: of an agent's records only the last one is kept, and the oldest changes fall out. A slow client costs nothing: it is just further behind.
+ * Numbered changes, in order. A client continues after the last number it received, or learns that this is no longer
+ * possible.
+ * Bounded: only the last record of each agent is kept, and the oldest changes are dropped. A slow client needs no
+ * buffer of its own.
  */
 export class Journal {
-  /** Numbers mean something only together with this: another run counts anew. */
+  /** Prefix of the ids; positions of another run are not valid here. */
   readonly generation = randomBytes(6).toString("hex");
   readonly #limits: { readonly entries: number; readonly chars: number };
-  readonly #entries = new Map<string | number, Entry>();
+  /** By number, the oldest first. */
+  readonly #entries = new Map<number, Entry>();
+  /** The number of the newest entry of each subject. */
+  readonly #newest = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
+  /** How many positions `since` looked at so far. */
+  visited = 0;
   #position = 0;
   #floor = 0;
   #chars = 0;
@@ -44,7 +51,7 @@ export class Journal {
     return this.#position;
   }
 
-  /** Changes up to this one may be missing. */
+  /** Changes up to this position may be missing. */
   get floor(): number {
     return this.#floor;
   }
@@ -53,7 +60,7 @@ export class Journal {
     return `${this.generation}-${position}`;
   }
 
-  /** Null if the id is not of this journal. */
+  /** Null if the id is not from this journal. */
   positionOf(id: string): number | null {
     const [, generation, digits] = /^([0-9a-f]+)-(\d{1,15})$/.exec(id) ?? [];
     const position = Number(digits);
@@ -63,44 +70,57 @@ export class Journal {
   append(changes: readonly Change[]): void {
     for (const change of changes) {
       this.#position += 1;
-      const key = change.subject ?? this.#position;
-      this.#drop(key);
-      this.#entries.set(key, { ...change, seq: this.#position });
+      const older = change.subject === null ? undefined : this.#newest.get(change.subject);
+      if (older !== undefined) this.#drop(older);
+      this.#entries.set(this.#position, { ...change, seq: this.#position });
+      if (change.subject !== null) this.#newest.set(change.subject, this.#position);
       this.#chars += change.data.length;
     }
-    for (const [key, { seq }] of this.#entries) {
+    for (const seq of this.#entries.keys()) {
       if (this.#entries.size <= this.#limits.entries && this.#chars <= this.#limits.chars) break;
       this.#floor = seq;
-      this.#drop(key);
+      this.#drop(seq);
     }
     if (changes.length > 0) this.wake();
   }
 
-  /** Forgets everything: whoever waits or comes back has to ask anew. */
+  /** Drops all entries. Clients that wait or reconnect get a reset. */
   clear(): void {
     this.#position += 1;
     this.#floor = this.#position;
     this.#entries.clear();
+    this.#newest.clear();
     this.#chars = 0;
     this.wake();
   }
 
-  #drop(key: string | number) {
-    this.#chars -= this.#entries.get(key)?.data.length ?? 0;
-    this.#entries.delete(key);
+  #drop(seq: number) {
+    const { data, subject } = this.#entries.get(seq) ?? { data: "", subject: null };
+    this.#chars -= data.length;
+    this.#entries.delete(seq);
+    if (subject !== null) this.#newest.delete(subject);
   }
 
+  /** The changes behind a position. Looks only at these, however long the journal is. */
   since(position: number): Entry[] {
-    return position >= this.#position ? [] : [...this.#entries.values()].filter(({ seq }) => seq > position);
+    // Most of what came since then was superseded.
+    if (this.#position - position > this.#entries.size) return [...this.#entries.values()].filter(({ seq }) => seq > position);
+    const found: Entry[] = [];
+    for (let seq = Math.max(position, this.#floor) + 1; seq <= this.#position; seq += 1) {
+      this.visited += 1;
+      const entry = this.#entries.get(seq);
+      if (entry !== undefined) found.push(entry);
+    }
+    return found;
   }
 
-  /** Has everybody who waits look again. */
+  /** Wakes all waiting clients. */
   wake(): void {
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }
 
-  /** Until something is appended; at once if something was, behind this position. */
+  /** Resolves when there is an entry after `position`. */
   async after(position: number, until: AbortSignal): Promise<void> {
     if (position < this.#position || until.aborted) return;
     await new Promise<void>((resolve) => {

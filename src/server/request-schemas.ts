@@ -1,4 +1,4 @@
-/** The shapes of recorded API traffic, as in contract and document. */
+/** Schemas of recorded API traffic. */
 import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { REQUEST_TAGS } from "../core/traffic.ts";
@@ -11,7 +11,7 @@ const request = {
   request_id: v.string(),
   uri: v.pipe(text, v.description("The agent that made it")),
   is_subtask: v.boolean(),
-  parent_task_request_id: v.pipe(text, v.description("The request in whose answer the agent was called for")),
+  parent_task_request_id: v.pipe(text, v.description("The request whose response contains the spawn call")),
   task_tool_invocation: v.array(v.object({ tool_use_id: v.string(), name: v.string(), prompt: text, description: text })),
   conversation_id: v.string(),
   branch: v.string(),
@@ -94,14 +94,14 @@ export const Conversations = v.object({ items: v.array(Conversation), next: text
 
 export const RequestsQuery = v.strictObject({
   agent: v.optional(v.pipe(v.string(), v.description("only those of this agent, by its URI"))),
-  work: v.optional(v.pipe(flag, v.description("without titles, quotas, compactions and what else products ask for on their own behalf"))),
+  work: v.optional(v.pipe(flag, v.description("omit internal model calls: titles, quota checks, compactions and the like"))),
   limit: v.optional(wholeNumber(1, 1_000), "50"),
   cursor: v.optional(v.string()),
 });
 export const ConversationsQuery = v.strictObject({ limit: v.optional(wholeNumber(1, 200), "50"), cursor: v.optional(v.string()) });
 export const ConversationQuery = v.strictObject({
-  branch: v.optional(v.pipe(v.string(), v.description("whose messages to tell; the one with the newest request if left out"))),
+  branch: v.optional(v.pipe(v.string(), v.description("the branch whose messages to return; default: the one with the newest request"))),
   limit: v.optional(wholeNumber(1, 1_000), "50"),
-  messages_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the messages of the page before"))),
-  subtasks_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the sub-tasks of the page before"))),
+  messages_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the previous page of messages"))),
+  subtasks_cursor: v.optional(v.pipe(v.string(), v.description("`next` of the previous page of sub-tasks"))),
 });

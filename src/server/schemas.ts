@@ -1,4 +1,4 @@
-/** The shapes of the HTTP API: requests are checked by them, answers are described by them in /api/openapi.json. */
+/** Schemas of the HTTP API: they validate requests and describe responses in /api/openapi.json. */
 import * as v from "valibot";
 import { STATUSES } from "../core/agent.ts";
 import { EVENT_KINDS } from "../core/event.ts";
@@ -13,8 +13,8 @@ const status = v.picklist(STATUSES);
 const source = v.picklist(SOURCES);
 const statusCounts = v.record(v.string(), count);
 
-/** How an agent stands, and why we say so. */
-export const Standing = v.object({ status, statusSource: source, statusReason: v.string() });
+/** An agent's status and why. */
+export const StatusVerdict = v.object({ status, statusSource: source, statusReason: v.string() });
 
 export const Tokens = {
   inputTokens: count,
@@ -87,7 +87,7 @@ export const Event = v.pipe(
     at: time,
     kind: v.picklist(EVENT_KINDS),
     text,
-    summary: v.pipe(text, v.description("Where the text is markup that the product wrote for its model: what it says, as a sentence for people.")),
+    summary: v.pipe(text, v.description("If the text is markup that the product wrote for its model: its content as a readable sentence.")),
     tool: v.nullable(v.object({ name: text, callId: v.string(), input: v.unknown(), isError: v.boolean() })),
     usage: v.nullable(v.object(Tokens)),
     spawn: v.nullable(
@@ -103,11 +103,11 @@ export const Event = v.pipe(
         background: v.boolean(),
       }),
     ),
-    status: v.nullable(Standing),
+    status: v.nullable(StatusVerdict),
     ref: v.nullable(place),
     cut: v.pipe(
       v.nullable(v.object({ chars: count })),
-      v.description("Set where texts were shortened: how many characters there are in all. The whole event has a route of its own."),
+      v.description("Set if texts were truncated: the full number of characters. /agents/{uri}/events/{id} returns the whole event."),
     ),
   }),
   v.metadata({ ref: "Event" }),
@@ -117,27 +117,28 @@ export const Threads = v.object({ items: v.array(Agent), next: text });
 export const Events = v.object({ items: v.array(Event), next: v.string(), first: count, total: count });
 
 const span = v.object({
-  kind: v.pipe(v.picklist(SPAN_KINDS), v.description("model: it answers; tool: a tool works; wait: for agents, for a permission, for an answer")),
+  kind: v.pipe(v.picklist(SPAN_KINDS), v.description("model: a model call; tool: a tool call; wait: for agents, a permission or a response")),
   from: v.pipe(v.number(), v.description("epoch milliseconds")),
-  to: v.pipe(v.nullable(v.number()), v.description("null while it goes on")),
+  to: v.pipe(v.nullable(v.number()), v.description("null while it lasts")),
   name: v.pipe(text, v.description("the model, the tool, or what is waited for")),
   callId: text,
   tokens: count,
   outputTokens: count,
-  end: v.pipe(v.nullable(v.picklist(SPAN_ENDS)), v.description("cut: it never came to its end")),
-  agents: v.pipe(v.array(v.string()), v.description("whom a tool made; whom was waited for")),
+  end: v.pipe(v.nullable(v.picklist(SPAN_ENDS)), v.description("cut: it has no recorded end")),
+  agents: v.pipe(v.array(v.string()), v.description("agents that the tool call spawned, or that were waited for")),
 });
 export const Spans = v.pipe(
   v.object({
     items: v.array(
       v.object({
         uri: v.string(),
-        first: v.pipe(count, v.description("Position of the first of them: what was told of this agent from there on no longer holds.")),
+        first: v.pipe(count, v.description("Position of the first span in the agent's list.")),
+        removed: v.pipe(v.nullable(count), v.description("How many spans of the list they replace, from that position on; null: all.")),
         spans: v.array(span),
       }),
     ),
     next: v.pipe(v.string(), v.description("`after` of the next request")),
-    whole: v.pipe(v.boolean(), v.description("False where only what is new since `after` is told.")),
+    whole: v.pipe(v.boolean(), v.description("False if only changes since `after` are included.")),
   }),
   v.metadata({ ref: "Spans" }),
 );
@@ -148,7 +149,7 @@ export const Messages = v.object({
       from: v.string(),
       to: v.string(),
       at: v.pipe(v.nullable(v.number()), v.description("epoch milliseconds")),
-      revives: v.pipe(v.boolean(), v.description("it set an agent to work again that was done")),
+      revives: v.pipe(v.boolean(), v.description("it revived an agent that had ended")),
     }),
   ),
   next: v.null(),
@@ -176,14 +177,33 @@ export const Why = v.pipe(
   v.metadata({ ref: "Why" }),
 );
 
+const Reading = v.object({
+  done: v.pipe(count, v.description("files read")),
+  all: count,
+  bytes: v.pipe(count, v.description("bytes read")),
+  allBytes: count,
+  leftMs: v.pipe(v.nullable(v.number()), v.description("estimated remaining time")),
+  reaches: v.pipe(v.string(), v.isoTimestamp(), v.description("all files modified after this time have been read")),
+});
+
 export const Findings = v.object({
+  incomplete: v.pipe(
+    v.nullable(
+      v.object({
+        files: v.pipe(count, v.description("files that are not searched yet")),
+        bytes: count,
+        reaches: v.pipe(v.string(), v.isoTimestamp(), v.description("every file that was written to after this is searched")),
+      }),
+    ),
+    v.description("Text is still being indexed, newest first. Null once all of it is searched."),
+  ),
   items: v.array(
     v.object({
       uri: v.string(),
       kind: v.picklist(EVENT_KINDS),
       at: time,
       snippet: v.string(),
-      marks: v.pipe(v.array(v.pipe(v.array(count), v.length(2))), v.description("where in the snippet the words stand: starts and ends")),
+      marks: v.pipe(v.array(v.pipe(v.array(count), v.length(2))), v.description("start and end offsets of the matches in the snippet")),
       ref: place,
     }),
   ),
@@ -194,20 +214,27 @@ const statsPart = {
   agents: count,
   durationMs: v.number(),
   usage: Usage,
-  knownCostUsd: v.pipe(v.number(), v.description("the part of the cost that is known, where a price is missing")),
+  knownCostUsd: v.pipe(v.number(), v.description("the known part of the cost if a price is missing")),
 };
 const statsLine = {
   key: text,
   ...statsPart,
   byStatus: statusCounts,
-  failed: v.pipe(v.object(statsPart), v.description("by agents whose result was an error")),
-  delegated: v.pipe(v.object(statsPart), v.description("by agents that others had asked to do it")),
+  failed: v.pipe(v.object(statsPart), v.description("of agents that ended with an error")),
+  delegated: v.pipe(v.object(statsPart), v.description("of sub-agents")),
   durations: v.nullable(v.object({ least: v.number(), quarter: v.number(), median: v.number(), threeQuarters: v.number(), most: v.number() })),
   threads: count,
 };
 const StatsLine = v.pipe(v.object(statsLine), v.metadata({ ref: "StatsLine" }));
 export const StatsThreads = v.object({ items: v.array(v.object({ ...statsLine, key: v.string(), record: v.nullable(Agent) })), next: v.null() });
-export const Stats = v.object({ total: StatsLine, by: v.record(v.picklist(GROUPS), v.array(StatsLine)) });
+export const Stats = v.object({
+  incomplete: v.pipe(
+    v.nullable(Reading),
+    v.description("Progress if files are still being read, newest first; they are not in these sums yet. Null once everything was read."),
+  ),
+  total: StatsLine,
+  by: v.record(v.picklist(GROUPS), v.array(StatsLine)),
+});
 
 export const Health = v.object({
   status: v.literal("ok"),
@@ -217,8 +244,8 @@ export const Health = v.object({
   home: v.string(),
   startedAt: v.pipe(v.string(), v.isoTimestamp()),
   reading: v.pipe(
-    v.nullable(v.object({ done: count, all: count })),
-    v.description("How far the first look is: files done, of how many. Null once everything is read."),
+    v.nullable(Reading),
+    v.description("Reading progress, newest files first; the newest threads are complete from the start. Null once everything was read."),
   ),
   watching: v.boolean(),
   demo: v.boolean(),
@@ -226,7 +253,7 @@ export const Health = v.object({
   live: v.string(),
   troubles: v.pipe(
     v.array(v.object({ code: v.string(), message: v.string(), since: v.pipe(v.string(), v.isoTimestamp()) })),
-    v.description("What cannot be done at the moment, and since when. Empty when all is well; each is over by itself once its cause is."),
+    v.description("What the server cannot do at the moment, and since when. Each entry disappears when its cause is gone."),
   ),
 });
 
@@ -269,9 +296,9 @@ export const OtlpTaken = v.object({
   partialSuccess: v.optional(v.object({ rejectedSpans: v.optional(count), rejectedLogRecords: v.optional(count), errorMessage: v.string() })),
 });
 export const Woken = v.object({ watching: v.boolean() });
-export const Address = v.object({ address: v.pipe(v.string(), v.description("What a browser opens; carries a token where one is needed.")) });
+export const Address = v.object({ address: v.pipe(v.string(), v.description("The URL for a browser; contains a token if one is needed.")) });
 
-export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's URI in its new place.")), parent: text });
+export const Linked = v.object({ uri: v.pipe(v.string(), v.description("The agent's new URI.")), parent: text });
 
 export const Failed = v.pipe(
   v.object({
@@ -303,32 +330,34 @@ export const ThreadsQuery = v.strictObject({
   cursor: v.optional(v.string()),
 });
 export const EventsQuery = v.strictObject({
-  after: v.optional(v.pipe(v.string(), v.description("`next` of an earlier answer: goes on behind it"))),
-  from: v.optional(v.pipe(wholeNumber(-1_000_000, 999_999_999), v.description("begin at this position instead; negative ones count from the end"))),
+  after: v.optional(v.pipe(v.string(), v.description("`next` of an earlier response: continue after it"))),
+  from: v.optional(v.pipe(wholeNumber(-1_000_000, 999_999_999), v.description("start at this position; a negative one counts from the end"))),
   limit: v.optional(wholeNumber(1, 1_000), "200"),
-  subtree: v.optional(v.pipe(flag, v.description("of everybody below as well"))),
+  subtree: v.optional(v.pipe(flag, v.description("include the agents below"))),
 });
 export const SpansQuery = v.strictObject({
   after: v.optional(
-    v.pipe(v.string(), v.description("`next` of an earlier answer: only what is new since then; where that is not known any more, everything")),
+    v.pipe(v.string(), v.description("`next` of an earlier response: return only changes since then, or everything if they are no longer available")),
   ),
 });
 export const SearchQuery = v.strictObject({
-  q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "there is no word in this search")),
+  q: v.pipe(v.string(), v.regex(/[\p{L}\p{N}]/u, "the query contains no word")),
   limit: v.optional(wholeNumber(1, 200), "50"),
 });
 export const StatsQuery = v.strictObject({ since: v.optional(v.string()), by: v.optional(v.union([v.picklist(GROUPS), v.array(v.picklist(GROUPS))])) });
 export const StatsThreadsQuery = v.strictObject({
   by: v.picklist(GROUPS),
-  key: v.optional(v.pipe(v.string(), v.description("of the line; left out for the one whose key is null"))),
+  key: v.optional(v.pipe(v.string(), v.description("key of the line; omit for the line whose key is null"))),
   since: v.optional(v.string()),
   limit: v.optional(wholeNumber(1, 200), "50"),
 });
 export const LiveQuery = v.strictObject({
   threads: v.optional(v.pipe(flag, v.description("records of top-level threads"))),
-  tree: v.optional(v.pipe(uris, v.description("records of this agent and of everybody below it; may be repeated"))),
+  tree: v.optional(v.pipe(uris, v.description("records of this agent and its subtree; may be repeated"))),
   events: v.optional(v.pipe(uris, v.description("events of this agent alone; may be repeated"))),
-  log: v.optional(v.pipe(uris, v.description("events of this agent and of everybody below it; may be repeated"))),
+  log: v.optional(v.pipe(uris, v.description("events of this agent and its subtree; may be repeated"))),
   cards: v.optional(v.pipe(flag, v.description("cards"))),
-  after: v.optional(v.pipe(v.string(), v.description("where to go on, as Last-Event-ID, for the first connection of an EventSource, which cannot send it"))),
+  after: v.optional(
+    v.pipe(v.string(), v.description("position to continue from, like Last-Event-ID, which an EventSource cannot send on its first connection")),
+  ),
 });

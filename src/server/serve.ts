@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Access, type Clients, keptToken, newToken, OneTimeCodes } from "../app/access.ts";
 import { Cards } from "../app/cards.ts";
+import type { Changes } from "../app/changes.ts";
 import { openDemo } from "../app/demo.ts";
 import { openTracer, type Tracer } from "../app/export/tracing.ts";
 import { asFailure, Failure } from "../app/failure.ts";
@@ -18,10 +19,9 @@ import { persistently } from "../app/retry.ts";
 import type { SettingsFile } from "../app/settings.ts";
 import { Troubles } from "../app/troubles.ts";
 import { productVersion } from "../app/version.ts";
-import type { AgentKey } from "../core/ids.ts";
 import { serverApp } from "./app.ts";
 import { Board } from "./board.ts";
-import { type ServerState, troublesToTell } from "./context.ts";
+import { reportedTroubles, type ServerState } from "./context.ts";
 import { Hub } from "./hub.ts";
 import { addressFrom, claim, type Instance, release, runningInstance } from "./instance.ts";
 import { Journal } from "./journal.ts";
@@ -29,23 +29,23 @@ import { Journal } from "./journal.ts";
 export interface ServeOptions {
   readonly env: Env;
   readonly settings: SettingsFile;
-  readonly talk: (words: string) => void;
-  /** Null: any that is free, the usual one first. */
+  readonly talk: (text: string) => void;
+  /** Null: the default port, or another free one. */
   readonly port: number | null;
   readonly host: string | null;
-  /** Recorded agents have no processes: they are alive as long as they have not ended. */
+  /** Replayed agents have no processes; they count as alive until they end. */
   readonly isDemo?: boolean;
-  /** Instead of what the operating system tells. */
+  /** Replaces the lookup of a connection's owner in tests. */
   readonly clients?: Clients;
 }
 
 export interface Served extends Instance {
-  /** False where one ran already and is used. */
+  /** False if the server was already running. */
   readonly isOwn: boolean;
-  /** What a browser opens; lets it in. */
+  /** The URL for a browser; gives it access. */
   readonly address: string;
   readonly stop: () => Promise<void>;
-  /** Resolves once it has stopped. */
+  /** Resolves when the server has stopped. */
   readonly stopped: Promise<void>;
 }
 
@@ -53,7 +53,7 @@ const PORT = 4747;
 const OTHER_PORTS = 20;
 const LOCAL = "127.0.0.1";
 
-/** The server of this machine: the one that runs, or a new one. */
+/** Returns the running server of this machine, or starts one. */
 export async function serve(options: ServeOptions): Promise<Served> {
   const { env } = options;
   for (;;) {
@@ -65,8 +65,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
 }
 
-/** False if another server was faster. Where the note cannot be written, the server runs all the same and goes on trying. */
-function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, talk: (words: string) => void): boolean {
+/** Returns false if another server was faster. If the note cannot be written, the server keeps running and retrying. */
+function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, talk: (text: string) => void): boolean {
   try {
     return claim(env, served);
   } catch (error) {
@@ -77,7 +77,7 @@ function isClaimed(env: Env, served: Served, { stop, troubles }: ServerState, ta
   }
 }
 
-/** The same over recordings that happen again, in a home of their own that is gone afterwards. */
+/** Serves replayed recordings in a temporary home that is deleted afterwards. */
 export async function serveDemo({ env, ...options }: Omit<ServeOptions, "settings" | "isDemo">): Promise<Served> {
   const { env: stage, settings, close } = openDemo(env);
   try {
@@ -93,7 +93,7 @@ export async function serveDemo({ env, ...options }: Omit<ServeOptions, "setting
 async function joined(running: Instance, { port, host }: ServeOptions): Promise<Served> {
   const differs =
     (port !== null && port !== 0 && port !== running.port) || (host !== null && host !== running.host && !(isLoopback(host) && isLoopback(running.host)));
-  if (differs) throw new Failure("failed", `a server already runs at ${running.url}`, [`use it, or stop it first: it is process ${running.pid}`]);
+  if (differs) throw new Failure("failed", `a server is already running at ${running.url}`, [`use it, or stop it first: it is process ${running.pid}`]);
   return { ...running, isOwn: false, address: await addressFrom(running), stop: async () => {}, stopped: Promise.resolve() };
 }
 
@@ -106,31 +106,30 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const instance = randomBytes(8).toString("hex");
   const journal = new Journal();
   const troubles = new Troubles((all) =>
-    journal.append([{ type: "troubles", subject: "troubles", isThread: false, chain: [], data: JSON.stringify({ troubles: troublesToTell(all) }) }]),
+    journal.append([{ type: "troubles", subject: "troubles", isThread: false, chain: [], data: JSON.stringify({ troubles: reportedTroubles(all) }) }]),
   );
-  const state: ServerState = { reading: null, watching: false, clients: 0, troubles, tell: () => {}, stop: new AbortController() };
+  const state: ServerState = { watching: false, clients: 0, troubles, reportChanged: () => {}, stop: new AbortController() };
   const library = await openLibrary({
     env,
     settings,
     talk,
     retries: true,
     ...(isDemo ? { liveness: () => "alive" as const } : {}),
-    onProgress: (done, all) => {
-      // Later on it is about single files that grow.
-      if (!state.watching) state.reading = { done, all };
-    },
   });
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
   const hub = new Hub(library, journal, new Board(cards));
   const relays = new Relays(env, settings.values["relay.servers"]);
   let port = 0;
   const url = () => `http://${named(host)}:${port}/`;
-  /** This user's browser needs nothing. One outside of a virtual machine is nobody's in it. */
-  let needsNothing = false;
+  /**
+   * True if this user's browser needs no token. A browser outside of a virtual machine is not recognised as this
+   * user's.
+   */
+  let needsNoToken = false;
   let stage: Promise<Served> | undefined;
   const demo = () => {
     stage ??= serveDemo({ env, talk, host, port: 0, ...(options.clients === undefined ? {} : { clients: options.clients }) });
-    // One that did not come about may be asked for again.
+    // A failed start may be tried again.
     stage.catch(() => {
       stage = undefined;
     });
@@ -150,7 +149,7 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
     state,
     talk,
     demo,
-    address: () => (needsNothing ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`),
+    address: () => (needsNoToken ? url() : `${url()}?token=${isLocal ? codes.issue() : access.token}`),
   };
   const app = serverApp(context, { host, port: () => port, access, codes });
   const server = createServer(getRequestListener(app.fetch));
@@ -163,8 +162,8 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const tracer = isDemo ? null : await openTracer(env, settings, library, talk);
   const adopting = settings.values["cards.from_threads"] ? cards : null;
   const watched = watch(library, hub, { adopting, tracer }, state, talk);
-  await relays.resume().catch((error: Error) => talk(`servers that were followed before: ${error.message}`));
-  needsNothing = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.tells(host, port));
+  await relays.resume().catch((error: Error) => talk(`could not resume relays: ${error.message}`));
+  needsNoToken = isLocal && env.WSL_DISTRO_NAME === undefined && (await access.identifies(host, port));
   const own: Instance = { instance, pid: process.pid, host, port, url: url(), token: access.token, traces: tracer?.formats ?? [] };
   let stopping: Promise<void> | undefined;
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
@@ -187,44 +186,44 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   return { served: { ...own, isOwn: true, address: context.address(), stop, stopped }, state };
 }
 
-/** An address that stands for all of them is called by one that can be opened. */
+/** The wildcard address is replaced by one that a browser can open. */
 const named = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
 
-/** Who else hears of what changed. */
+/** What else is notified of changes. */
 interface Listeners {
   readonly adopting: Cards | null;
   readonly tracer: Tracer | null;
 }
 
-async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (words: string) => void): Promise<void> {
+async function watch(library: Library, hub: Hub, { adopting, tracer }: Listeners, state: ServerState, talk: (text: string) => void): Promise<void> {
   const { signal } = state.stop;
   const { troubles } = state;
-  const onWatching = (tell: ServerState["tell"]) => {
-    state.tell = tell;
+  const onWatching = (reportChanged: ServerState["reportChanged"]) => {
+    state.reportChanged = reportChanged;
   };
   const since = library.now();
   let { replaced } = library.index;
-  let isTorn = false;
-  const tellOf = async (threads: ReadonlySet<AgentKey>) => {
-    // Of a try that failed, clients may have heard a part.
-    if (isTorn || library.index.replaced !== replaced) await hub.startOver();
+  // After a failed attempt clients may have received only part of it; during the initial reading they receive little.
+  let [isTorn, wasReading] = [false, false];
+  const publish = async (changes: Changes) => {
+    if (isTorn || library.index.replaced !== replaced || (wasReading && library.reading === null)) await hub.startOver();
+    wasReading = library.reading !== null;
     isTorn = true;
     ({ replaced } = library.index);
-    if (adopting !== null && (await adopting.adopt(threads, since))) await hub.cardsChanged();
-    await hub.changed(threads);
+    if (adopting !== null && (await adopting.adopt(changes.threads, since))) await hub.cardsChanged();
+    await hub.changed(changes);
     isTorn = false;
   };
-  for await (const threads of live(library, { signal, talk, troubles, onWatching })) {
+  for await (const changes of live(library, { signal, talk, troubles, onWatching, onRelease: () => hub.release() })) {
     state.watching = true;
-    state.reading = null;
-    await persistently(() => library.ask(() => tellOf(threads)), { signal, talk, troubles });
-    tracer?.changed(threads);
+    await persistently(() => library.ask(() => publish(changes)), { signal, talk, troubles });
+    tracer?.changed(changes.threads);
   }
   state.watching = false;
 }
 
-async function listen(server: Server, host: string, wanted: number | null): Promise<number> {
-  const ports = wanted === null ? [...Array.from({ length: OTHER_PORTS }, (_, i) => PORT + i), 0] : [wanted];
+async function listen(server: Server, host: string, requested: number | null): Promise<number> {
+  const ports = requested === null ? [...Array.from({ length: OTHER_PORTS }, (_, i) => PORT + i), 0] : [requested];
   for (const port of ports) {
     server.listen(port, host);
     try {
@@ -232,9 +231,9 @@ async function listen(server: Server, host: string, wanted: number | null): Prom
       return (server.address() as AddressInfo).port;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === "EADDRINUSE" && wanted === null) continue;
-      throw new Failure("failed", `cannot listen at ${host}:${port}: ${message}`, ["write --port 0 for any that is free"], error);
+      if (code === "EADDRINUSE" && requested === null) continue;
+      throw new Failure("failed", `cannot listen on ${host}:${port}: ${message}`, ["use --port 0 for any free port"], error);
     }
   }
-  throw new Failure("failed", `no port is free at ${host}`);
+  throw new Failure("failed", `no free port on ${host}`);
 }

@@ -1,21 +1,24 @@
 import { randomBytes } from "node:crypto";
 import type { AgentKey } from "../core/ids.ts";
 import { agentOf, type Forest, subtreeOf } from "../core/link.ts";
-import type { Span } from "../core/span.ts";
-import { spansOf } from "../core/spans.ts";
+import { isSame, type Span } from "../core/span.ts";
+import type { SpanEdit } from "../core/span-list.ts";
+import { Timeline } from "../core/spans.ts";
 
-/** The spans of one agent from a position on: what was told of it from there on no longer holds. */
+/** An edit of one agent's spans; `removed` is null where it replaces all spans from `first` on. */
 export interface AgentSpans {
   readonly uri: string;
   readonly first: number;
+  readonly removed: number | null;
   readonly spans: readonly Span[];
 }
 
 export interface SpansAnswer {
+  /** Edits of one agent are in the order in which to apply them. */
   readonly items: readonly AgentSpans[];
-  /** What to ask with to be told what is new since. */
+  /** `after` of the next request. */
   readonly next: string;
-  /** False where only what is new since `after` is told. */
+  /** False where the answer holds only what changed since `after`. */
   readonly whole: boolean;
 }
 
@@ -23,35 +26,42 @@ interface Board {
   readonly serial: string;
   version: number;
   forest: Forest | null;
-  agents: Map<string, Posted>;
+  agents: Map<AgentKey, Posted>;
 }
 
+/** The spans of one agent, and how they became what they are. */
 interface Posted {
-  readonly spans: readonly Span[];
-  /** For each span the version in which it became what it is; an end that moved counts for the last one. */
-  readonly versions: readonly number[];
-  readonly version: number;
+  readonly uri: string;
+  readonly timeline: Timeline;
+  /** Clients that know an older version get all spans. */
+  readonly since: number;
+  readonly edits: readonly { readonly version: number; readonly edit: SpanEdit }[];
 }
 
-/** Whoever looks asks again and again; more trees than this are hardly looked at. */
+/** A client requests again and again; more trees than this are hardly looked at. */
 const KEPT = 8;
+/** Clients that are further behind than so many edits of an agent get all of its spans. */
+const MAX_EDITS = 64;
 
-/** Tells spans piece by piece: each asker gets what changed since it asked last, however often others ask. */
+/** Answers requests for spans: each client gets the edits since its last request, however often others request. */
 export class SpanBoard {
   readonly #boards = new Map<AgentKey, Board>();
+  /** Work so far, for tests: spans that were computed, and spans that were put into answers. */
+  readonly work = { computed: 0, sent: 0 };
 
   answer(forest: Forest, key: AgentKey, after: string | undefined): SpansAnswer {
     const board = this.#board(key);
-    if (board.forest !== forest) post(board, forest, key);
+    if (board.forest !== forest) this.#post(board, forest, key);
     const known = after?.startsWith(`${board.serial}-`) === true ? Number(after.slice(board.serial.length + 1)) : 0;
     const since = Number.isInteger(known) && known > 0 && known <= board.version ? known : 0;
-    const items = [...board.agents].flatMap(([uri, { spans, versions, version }]): AgentSpans[] => {
-      if (version <= since) return [];
-      const changed = versions.findIndex((one) => one > since);
-      const first = changed < 0 ? spans.length : changed;
-      return [{ uri, first, spans: spans.slice(first) }];
-    });
+    const items = [...board.agents.values()].flatMap((posted) => itemsSince(posted, since));
+    for (const { spans } of items) this.work.sent += spans.length;
     return { items, next: `${board.serial}-${board.version}`, whole: since === 0 };
+  }
+
+  /** Clients that request again get all spans. */
+  clear(): void {
+    this.#boards.clear();
   }
 
   #board(key: AgentKey): Board {
@@ -61,28 +71,58 @@ export class SpanBoard {
     for (const oldest of this.#boards.keys()) if (this.#boards.size > KEPT) this.#boards.delete(oldest);
     return board;
   }
-}
 
-function post(board: Board, forest: Forest, key: AgentKey): void {
-  board.version += 1;
-  board.forest = forest;
-  const agents = new Map<string, Posted>();
-  for (const one of subtreeOf(forest, key)) {
-    const { uri } = agentOf(forest, one);
-    agents.set(uri, posted(board.agents.get(uri), spansOf(forest, one), board.version));
+  #post(board: Board, forest: Forest, key: AgentKey): void {
+    board.version += 1;
+    board.forest = forest;
+    const agents = new Map<AgentKey, Posted>();
+    for (const one of subtreeOf(forest, key)) agents.set(one, this.#posted(board, forest, one));
+    board.agents = agents;
   }
-  board.agents = agents;
+
+  #posted({ agents, version }: Board, forest: Forest, key: AgentKey): Posted {
+    const { uri } = agentOf(forest, key);
+    const before = agents.get(key);
+    if (before?.uri !== uri) return { uri, timeline: this.#begin(forest, key), since: version, edits: [] };
+    const { computed } = before.timeline;
+    const edits = before.timeline.advance(forest);
+    if (edits !== null) {
+      this.work.computed += before.timeline.computed - computed;
+      return withEdits(before, version, edits);
+    }
+    const timeline = this.#begin(forest, key);
+    return withEdits({ ...before, timeline }, version, difference(before.timeline.spans, timeline.spans));
+  }
+
+  #begin(forest: Forest, key: AgentKey): Timeline {
+    const timeline = new Timeline(forest, key);
+    this.work.computed += timeline.computed;
+    return timeline;
+  }
 }
 
-function posted(before: Posted | undefined, spans: readonly Span[], version: number): Posted {
-  const versions = spans.map((span, i) => (isSame(span, before?.spans[i]) ? (before?.versions[i] ?? version) : version));
-  const isChanged = before === undefined || before.spans.length !== spans.length || versions.includes(version);
-  return { spans, versions, version: isChanged ? version : before.version };
+function withEdits(posted: Posted, version: number, edits: readonly SpanEdit[]): Posted {
+  if (edits.length === 0) return posted;
+  const all = [...posted.edits, ...edits.map((edit) => ({ version, edit }))];
+  const left = all.splice(0, all.length > MAX_EDITS ? all.length - MAX_EDITS / 2 : 0);
+  const since = left.at(-1)?.version ?? posted.since;
+  return { ...posted, since, edits: all.filter((one) => one.version > since) };
 }
 
-function isSame(a: Span, b: Span | undefined): boolean {
-  if (b === undefined) return false;
-  return (Object.keys(a) as (keyof Span)[]).every((field) =>
-    field === "agents" ? a.agents.length === b.agents.length && a.agents.every((uri, i) => uri === b.agents[i]) : a[field] === b[field],
-  );
+function itemsSince({ uri, timeline, since: oldest, edits }: Posted, since: number): AgentSpans[] {
+  const news = edits.filter(({ version }) => version > since);
+  const isLess = news.reduce((sum, { edit }) => sum + edit.spans.length, 0) <= timeline.length;
+  if (since >= oldest && (isLess || news.length === 0)) return news.map(({ edit }) => ({ uri, ...edit }));
+  return [{ uri, first: 0, removed: null, spans: timeline.spans }];
+}
+
+/** The one edit that makes the second list of the first. */
+function difference(before: readonly Span[], after: readonly Span[]): SpanEdit[] {
+  const least = Math.min(before.length, after.length);
+  let first = 0;
+  while (first < least && isSame(before[first] as Span, after[first] as Span)) first += 1;
+  let behind = 0;
+  while (behind < least - first && isSame(before.at(-1 - behind) as Span, after.at(-1 - behind) as Span)) behind += 1;
+  const [removed, spans] = [before.length - first - behind, after.slice(first, after.length - behind)];
+  return removed === 0 && spans.length === 0 ? [] : [{ first, removed, spans }];
 }

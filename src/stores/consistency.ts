@@ -1,23 +1,34 @@
 import type { Observation } from "../core/observation.ts";
-import type { FileState } from "../core/store.ts";
+import type { FileBatch, FileState, TextPosition } from "../core/store.ts";
 
-/** A batch may only go on from exactly what is stored. */
+/** A batch must continue exactly from the stored state. */
 export function continues(stored: FileState | null, before: FileState | null): boolean {
   if (stored === null || before === null) return stored === before;
   return stored.generation === before.generation && stored.offset === before.offset && stored.size === before.size && stored.gone === before.gone;
 }
 
-/** It is there, and there is more in it than was read; or nothing at all is in it. */
+/** The file exists and has unread bytes, or is empty. */
 export const isUnfinished = ({ gone, size, offset }: FileState) => !gone && (size === 0 || offset < size);
 
-/** A file that grew since it was introduced is shown as large as it is; one that is gone is shown as gone. */
-export function asItStands(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
+/** Updates the file size of a transcript that grew since it was described, and marks a deleted one. */
+export function asStored(o: Observation, file: Pick<FileState, "size" | "offset" | "gone">): Observation {
   if (o.type !== "agent-described" || o.file === undefined) return o;
   return {
     ...o,
     file: { ...o.file, bytes: file.size, readTo: file.offset },
-    ...(file.gone ? { warning: "its transcript has been deleted; this is what it said" } : {}),
+    ...(file.gone ? { warning: "its transcript was deleted; this is its content before" } : {}),
   };
+}
+
+/**
+ * Where the text of a file is indexed to once a batch of its records is taken: `due` before that, null where all of it
+ * is indexed.
+ */
+export function textDueAfter({ before, after, observations, texts }: FileBatch, due: TextPosition | null, goesOn: boolean): TextPosition | null {
+  // What is gone cannot be read any more.
+  if (after.gone) return null;
+  if (due !== null || texts !== null || observations.length === 0) return due;
+  return goesOn && before !== null ? before : { offset: 0, lines: 0, parser: undefined };
 }
 
 /** The words of a text, as a search sees them: letters and digits, in small letters. */

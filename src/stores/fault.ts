@@ -1,12 +1,12 @@
 /**
- * Why a file of ours cannot be used, as far as it decides what to do about it.
- * `busy`: another process holds the lock, or the system is short of something for the moment; try again.
- * `unwritable`: no room, read-only, or not permitted; go on without the file until that has changed.
- * `damaged`: the file does not hold what was written; set it aside.
+ * Why a file of ours cannot be used.
+ * `busy`: another process holds the lock, or a resource is temporarily exhausted; retry.
+ * `unwritable`: disk full, read-only, or not permitted; continue without the file until that changes.
+ * `damaged`: the content is corrupt; move the file aside.
  */
 export type FaultKind = "busy" | "unwritable" | "damaged";
 
-/** A store failed, and not because of a bug. */
+/** An error of a store that is not a bug. */
 export class StoreFault extends Error {
   readonly kind: FaultKind;
 
@@ -17,11 +17,14 @@ export class StoreFault extends Error {
   }
 }
 
-/** SQLite's result codes (https://sqlite.org/rescode.html): extended ones first, then the primary ones in their lowest byte. */
+/**
+ * SQLite result codes (https://sqlite.org/rescode.html): extended ones first, then the primary ones in their lowest
+ * byte.
+ */
 const SQLITE: ReadonlyMap<number, FaultKind> = new Map([
   [266, "damaged"], // IOERR_READ
   [522, "damaged"], // IOERR_SHORT_READ
-  [1032, "damaged"], // READONLY_DBMOVED: another process has set the file aside
+  [1032, "damaged"], // READONLY_DBMOVED: another process has moved the file aside
   [8458, "damaged"], // IOERR_CORRUPTFS
   [3, "unwritable"], // PERM
   [5, "busy"], // BUSY
@@ -51,18 +54,18 @@ const SYSTEM: Readonly<Record<string, FaultKind>> = {
   EROFS: "unwritable",
 };
 
-/** The one place that tells a fault of the machine from a bug; null for a bug. */
+/** The only place that distinguishes errors of the machine from bugs; null for a bug. */
 export function faultKind(error: unknown): FaultKind | null {
   if (error instanceof StoreFault) return error.kind;
   if (!(error instanceof Error)) return null;
   const { code = "", errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number };
   if (errcode === undefined) return SYSTEM[code] ?? null;
-  // A damaged schema reads like one that lacks a table.
+  // A damaged schema looks like a missing table.
   if (errcode === 1) return /^no such (?:table|column)/.test(message) ? "damaged" : null;
   return SQLITE.get(errcode) ?? SQLITE.get(errcode & 0xff) ?? null;
 }
 
-/** The same object, whose methods throw a `StoreFault` where the machine is at fault. */
+/** A proxy of the object whose methods throw `StoreFault` for errors of the machine. */
 export function withFaults<T extends object>(store: T): T {
   const methods = new Map<unknown, unknown>();
   return new Proxy(store, {

@@ -20,18 +20,24 @@ import {
   type Seals,
   type SearchHit,
   type Store,
+  type TextBatch,
+  type TextDue,
+  type TextPosition,
 } from "../core/store.ts";
-import { asItStands, continues, isUnfinished, wordsOf } from "./consistency.ts";
+import { asStored, continues, isUnfinished, textDueAfter, wordsOf } from "./consistency.ts";
 
 interface FileFacts {
   state: FileState;
   observations: Observation[];
   problems: Problem[];
   texts: SaidText[];
+  /** Where the text is indexed to, if not to the end. */
+  textsFrom: TextPosition | null;
   exchanges: ReadonlyMap<string, Exchange>;
 }
 
 interface ThreadRow {
+  readonly key: AgentKey;
   version: number;
   projected: number;
   roots: RootRow[];
@@ -40,7 +46,7 @@ interface ThreadRow {
   spent: readonly SpentRow[];
 }
 
-/** Forgets everything when the process ends. For tests, and where nothing may be written. */
+/** Keeps everything in memory. For tests, and where nothing may be written. */
 export class MemoryStore implements Store {
   readonly #files = new Map<string, FileFacts>();
   readonly #threads = new Map<AgentKey, ThreadRow>();
@@ -90,13 +96,16 @@ export class MemoryStore implements Store {
       const rows = new Set(batch.replaces ?? []);
       const places = new Set([...rows].map((row) => placeName(batch.after.path, 0, row)));
       const kept = goesOn ? known.observations.filter((o) => !places.has(placeOf(o.id))) : [];
+      const due = textDueAfter(batch, goesOn ? known.textsFrom : null, goesOn);
+      const texts = due === null ? (batch.texts ?? []) : [];
       const touched = new Set([...batch.observations, ...(goesOn && rows.size === 0 ? [] : (known?.observations ?? []))].flatMap(threadsIn));
       this.#files.set(batch.after.path, {
         state: batch.after,
         observations: [...kept, ...batch.observations],
         problems: [...(goesOn ? known.problems.filter((p) => !places.has(p.where)) : []), ...batch.problems],
         exchanges: new Map([...(goesOn ? known.exchanges : []), ...(batch.exchanges ?? []).map((e) => [e.id, e] as const)]),
-        texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...batch.texts],
+        texts: [...(goesOn ? known.texts.filter((t) => !("row" in t.place && rows.has(t.place.row))) : []), ...texts],
+        textsFrom: due,
       });
       for (const thread of touched) this.#thread(thread).version += 1;
       return true;
@@ -104,7 +113,7 @@ export class MemoryStore implements Store {
   }
 
   #thread(key: AgentKey): ThreadRow {
-    const known = this.#threads.get(key) ?? { version: 0, projected: 0, roots: [], agents: [], problems: [], spent: [] };
+    const known = this.#threads.get(key) ?? { key, version: 0, projected: 0, roots: [], agents: [], problems: [], spent: [] };
     this.#threads.set(key, known);
     return known;
   }
@@ -117,7 +126,7 @@ export class MemoryStore implements Store {
     return [];
   }
 
-  /** All of them are at hand anyway. */
+  /** All facts are in memory anyway. */
   keepFacts(): void {}
 
   invalidate(): void {
@@ -154,7 +163,7 @@ export class MemoryStore implements Store {
     const files = all.filter((f) => under.includes(f.state.root));
     return {
       scattered: new Set(all.map((f) => f.state.root)).size > 1,
-      observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asItStands(o, f.state))),
+      observations: files.flatMap((f) => f.observations.filter((o) => wanted.has(threadOf(o.speaker))).map((o) => asStored(o, f.state))),
       folds: [],
       versions: this.versions(threads),
     };
@@ -190,6 +199,11 @@ export class MemoryStore implements Store {
       .slice(0, limit);
   }
 
+  unsettled(under: readonly string[], since: number): readonly AgentKey[] {
+    const rows = this.roots({ under, since, limit: Number.POSITIVE_INFINITY });
+    return rows.filter(({ settled }) => !settled).map(({ key }) => key);
+  }
+
   named(id: string, under: readonly string[]): readonly AgentRow[] {
     const prefix = id.toLowerCase();
     const fits = (own: string | null) => own?.toLowerCase().startsWith(prefix) === true;
@@ -201,6 +215,7 @@ export class MemoryStore implements Store {
 
   spent(under: readonly string[], since: string | null): readonly SpentRow[] {
     return this.#visible(under)
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
       .flatMap((t) => t.spent)
       .filter((row) => since === null || (row.day ?? "") >= since);
   }
@@ -208,7 +223,7 @@ export class MemoryStore implements Store {
   search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
     const wanted = words.flatMap(wordsOf);
     if (wanted.length === 0) return [];
-    const fits = (said: readonly string[]) => wanted.every((word, i) => said.some((w) => (i === wanted.length - 1 ? w.startsWith(word) : w === word)));
+    const fits = (texts: readonly string[]) => wanted.every((word, i) => texts.some((w) => (i === wanted.length - 1 ? w.startsWith(word) : w === word)));
     const seen = new Set<unknown>();
     const files = [...this.#files.values()].filter((f) => under.includes(f.state.root));
     return files
@@ -220,6 +235,27 @@ export class MemoryStore implements Store {
       .sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
       .slice(0, limit)
       .map(({ speaker, path, place, at }) => ({ speaker, path, place, at }));
+  }
+
+  textsDue(under: readonly string[]): readonly TextDue[] {
+    return [...this.#files.values()]
+      .flatMap(({ state: { path, root, modifiedMs, offset }, textsFrom }) =>
+        textsFrom === null || !under.includes(root) ? [] : [{ path, modifiedMs, bytes: offset - textsFrom.offset }],
+      )
+      .sort((a, b) => b.modifiedMs - a.modifiedMs || (a.path < b.path ? -1 : 1));
+  }
+
+  textPosition(path: string): TextPosition | null {
+    return this.#files.get(path)?.textsFrom ?? null;
+  }
+
+  addTexts(batches: readonly TextBatch[]): void {
+    for (const { file, from, to, texts } of batches) {
+      const known = this.#files.get(file.path);
+      if (known === undefined || known.state.generation !== file.generation || known.textsFrom?.offset !== from.offset) continue;
+      known.texts.push(...texts);
+      known.textsFrom = to.offset < known.state.offset ? to : null;
+    }
   }
 
   exchanges({ under, thread, speakers, limit, after }: ExchangeFilter): readonly RecordedExchange[] {

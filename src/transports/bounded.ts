@@ -1,7 +1,7 @@
 import { readSync } from "node:fs";
 import { MAX_RECORD } from "../core/limits.ts";
 
-/** The body of an answer up to `max` bytes. A longer one is not read on, and its connection is closed. */
+/** The body of a response up to `max` bytes. If it is longer, stops reading and closes the connection. */
 export async function readBody(body: ReadableStream<Uint8Array> | null, max: number): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
   const parts: Uint8Array[] = [];
   let room = max;
@@ -17,8 +17,8 @@ export async function readBody(body: ReadableStream<Uint8Array> | null, max: num
 const CHUNK = 1 << 16;
 
 /**
- * All of our standard input; null where it is longer than any record. The rest of such a one is read and dropped: whoever writes it must not get EPIPE.
- * `read` fills a buffer from the input and returns how much it got, 0 at the end.
+ * All of stdin; null if it is longer than any record. The rest is read and dropped, so that the writer does not get
+ * EPIPE. `read` fills a buffer and returns the number of bytes, 0 at the end.
  */
 export function readInput(max = MAX_RECORD, read: (into: Buffer) => number = readStdin): string | null {
   let parts: Buffer[] | null = [];

@@ -4,14 +4,14 @@ import { endianness } from "node:os";
 import type { Clients, Connection } from "./clients.ts";
 
 const [TABLE, TABLE_6] = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
-/** More than 100,000 connections; what is not found within is not known. */
+/** Enough for 100,000 connections; beyond that the owner is unknown. */
 const MAX_TABLE = 16 << 20;
-/** The kernel writes the table bit by bit: while connections come and go, it may leave one out. */
+/** The kernel writes the table in parts and may omit a connection while others come and go. */
 const TRIES = 3;
-/** What the kernel writes for users of whom our user namespace has no id. */
+/** The uid that the kernel reports for users outside of our user namespace. */
 const OVERFLOW_USER = 65_534;
 
-/** Looks the client's own end of the connection up in the kernel's table of TCP connections, which names its user. */
+/** Looks up the client's end of the connection in the kernel's TCP table, which contains its uid. */
 export class LinuxClients implements Clients {
   readonly #tables: ReadonlyMap<string, SharedReading>;
 
@@ -20,7 +20,7 @@ export class LinuxClients implements Clients {
   }
 
   async userOf(connection: Connection): Promise<number | null> {
-    // Where both ends are sockets for IPv4, as a rule, one table has them.
+    // If both ends are IPv4 sockets, which is usual, they are in one table.
     const paths = isIPv4(plainAddress(connection.remoteAddress)) ? [TABLE, TABLE_6] : [TABLE_6];
     for (let tries = 0; tries < TRIES; tries += 1) {
       let text = "";
@@ -34,7 +34,7 @@ export class LinuxClients implements Clients {
   }
 }
 
-/** Going through all connections costs the kernel milliseconds: those who ask during one reading share the next. */
+/** Reading all connections costs the kernel milliseconds: concurrent lookups share the next reading. */
 class SharedReading {
   readonly #read: () => Promise<string>;
   #current: Promise<unknown> = Promise.resolve();
@@ -44,7 +44,7 @@ class SharedReading {
     this.#read = read;
   }
 
-  /** One that begins from now on. */
+  /** The next reading that has not started yet. */
   next(): Promise<string> {
     this.#next ??= this.#current.then(() => {
       this.#next = null;
@@ -56,16 +56,16 @@ class SharedReading {
   }
 }
 
-/** The user at the other end, by a table as the kernel writes it; null where it does not say. */
+/** The uid at the other end, from the kernel's table; null if unknown. */
 export function userIn(table: string, { remoteAddress, remotePort, localAddress, localPort }: Connection): number | null {
   const [theirs, ours] = [namesOf(remoteAddress, remotePort), namesOf(localAddress, localPort)];
   const client = rowOf(table, theirs, ours);
-  // Our end must still be there, or another client may have the same port by now.
+  // Our end must still exist; otherwise another client may have the same port by now.
   if (client === null || rowOf(table, ours, theirs) === null) return null;
   return client;
 }
 
-/** A socket without an inode has been closed by its process: the kernel then writes root as its user. */
+/** Skips sockets without an inode: they are closed, and the kernel reports root as their owner. */
 function rowOf(table: string, from: readonly string[], to: readonly string[]): number | null {
   for (const [i, name] of from.entries()) {
     const at = table.indexOf(`: ${name} ${to[i]} `);
@@ -76,7 +76,7 @@ function rowOf(table: string, from: readonly string[], to: readonly string[]): n
   return null;
 }
 
-/** How the table may name one end: an IPv4 address stands in the table of IPv6 sockets, too. */
+/** How the table may write one end: an IPv4 address may also be in the IPv6 table. */
 function namesOf(address = "", port = 0): readonly string[] {
   const plain = plainAddress(address);
   const end = port.toString(16).toUpperCase().padStart(4, "0");
@@ -88,7 +88,7 @@ function namesOf(address = "", port = 0): readonly string[] {
   return isIPv6(plain) ? [`${asStored(expanded(plain))}:${end}`] : [];
 }
 
-/** An IPv4 address as such, and without a zone. */
+/** An IPv4-mapped address as IPv4, and without a zone. */
 const plainAddress = (address = "") => address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 
 function expanded(address: string): string {
@@ -97,19 +97,19 @@ function expanded(address: string): string {
   return [...left, ...zeros, ...right].map((group) => group.padStart(4, "0")).join("");
 }
 
-/** Words of 32 bits, each as the machine stores it. */
+/** 32-bit words in the machine's byte order. */
 function asStored(hex: string): string {
   const words = hex.match(/.{8}/g) ?? [];
   const stored = endianness() === "LE" ? words.map((word) => (word.match(/../g) ?? []).reverse().join("")) : words;
   return stored.join("").toUpperCase();
 }
 
-/** Empty where it cannot be read: not every system has IPv6, or shows the table. */
+/** Empty if it cannot be read: not every system has IPv6 or exposes the table. */
 async function readTable(path: string): Promise<string> {
   let file: FileHandle | null = null;
   try {
     file = await open(path);
-    // The kernel gives out a page at a time.
+    // The kernel returns one page at a time.
     const page = Buffer.alloc(8192);
     let text = "";
     while (text.length < MAX_TABLE) {

@@ -1,16 +1,16 @@
 import type { Socket } from "node:net";
 import { LinuxClients } from "./clients-linux.ts";
 
-/** A connection as the server's side of it names both ends. */
+/** Both ends of a connection, as named by the server's socket. */
 export type Connection = { readonly [K in "remoteAddress" | "remotePort" | "localAddress" | "localPort"]?: Socket[K] | undefined };
 
-/** Tells which user's process is at the other end of a connection on this machine. */
+/** Finds the user of the process at the other end of a local connection. */
 export interface Clients {
-  /** The user's id; null where the system does not tell. */
+  /** The uid; null if the system does not report it. */
   userOf(connection: Connection): Promise<number | null>;
 }
 
 export const unknownClients: Clients = { userOf: () => Promise.resolve(null) };
 
-/** What this system tells. macOS and Windows keep it from programs without privileges. */
+/** macOS and Windows do not report it to unprivileged programs. */
 export const systemClients = (): Clients => (process.platform === "linux" ? new LinuxClients() : unknownClients);

@@ -17,26 +17,27 @@ export class DatabaseTrouble extends Error {
 
 export const LOG_SUFFIX = "-wal";
 
-/** What distinguishes a database from what it was before: its file, and its log, where the newest changes stand first. */
+/** Identifies a version of a database: its file, and its WAL, which has the newest changes. */
 export function databaseStamp(path: string): FileStamp {
   const [main, log] = [stampOf(path), statOrNull(path + LOG_SUFFIX)];
-  // A log is used again from its beginning, so its size may stay; either time must show.
+  // A WAL is reused from its beginning, so its size may stay the same; its time changes.
   return log === null ? main : { ...main, size: main.size + log.size, modifiedMs: main.modifiedMs + log.mtimeMs };
 }
 
-/** File systems give times in steps of a few milliseconds. */
+/** Resolution of file times. */
 const CLOCK_TICK_MS = 20;
 
-/** It was written to just now: two writes may bear the same time, so that the stamp does not show whether another one followed. */
+/** True if the file was just written: another write may have the same time, so the stamp would not show it. */
 export function isFresh(path: string): boolean {
   return [path, path + LOG_SUFFIX].some((file) => Date.now() - (statOrNull(file)?.mtimeMs ?? 0) < CLOCK_TICK_MS);
 }
 
 /**
- * How to open it so that its product does not notice:
- * `locks`: the product may be at work; we lock as every reader does, which keeps no writer waiting.
- * `alone`: a log is there but nothing that processes share, so nobody has it open; SQLite would make that file, hence neither locks nor sharing.
- * `immutable`: no log: the file says all there is.
+ * How to open the database without affecting its product:
+ * `locks`: the product may be running; lock like any reader, which does not block writers.
+ * `alone`: there is a WAL but no shared-memory file, so no process has it open. Opened without locks or sharing,
+ * because SQLite would create that file.
+ * `immutable`: no WAL; the file is complete.
  */
 type Manner = "locks" | "alone" | "immutable";
 
@@ -53,7 +54,7 @@ function mannerOf(path: string): Manner {
   return isShared || process.platform === "win32" ? "locks" : "alone";
 }
 
-/** Of a file with less than a header in it: as good as none. */
+/** 0 for a file without a complete header. */
 function writeMode(path: string): number {
   const file = openSync(path, WITHOUT_WAITING);
   try {
@@ -71,35 +72,35 @@ function statOrNull(path: string): Stats | null {
 type Row = Readonly<Record<string, unknown>>;
 
 export interface RecordRow {
-  /** Names the record in its object. */
+  /** Names the record within its object. */
   readonly row: string;
   readonly position: number;
-  /** Null for one that is too large. */
+  /** Null if it is too large. */
   readonly record: Uint8Array | null;
   readonly bytes: number;
 }
 
-/** A product's database, opened to be looked at and closed again soon. Whatever goes wrong is a DatabaseTrouble. */
+/** A product's database, opened read-only for a short time. All errors are DatabaseTrouble. */
 export class ProductDatabase {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #counts: ReadCounts;
   readonly #manner: Manner;
   readonly #stamp: string;
-  /** Thousands of objects are asked the same questions. */
+  /** Prepared statements, reused for thousands of objects. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(sqlite: typeof import("node:sqlite"), path: string, counts: ReadCounts) {
     this.#path = path;
     this.#counts = counts;
-    this.#stamp = this.#look();
-    this.#manner = asking(path, () => mannerOf(path));
+    this.#stamp = this.#currentStamp();
+    this.#manner = querying(path, () => mannerOf(path));
     counts.files += 1;
     const url = pathToFileURL(path);
     url.search = OPTIONS[this.#manner];
-    this.#db = asking(path, () => new sqlite.DatabaseSync(url, { readOnly: true, timeout: WAIT_MS }));
-    // Then SQLite keeps in memory what it would share with other processes through a file.
-    if (this.#manner === "alone") asking(path, () => this.#db.exec("PRAGMA locking_mode = EXCLUSIVE"));
+    this.#db = querying(path, () => new sqlite.DatabaseSync(url, { readOnly: true, timeout: WAIT_MS }));
+    // Exclusive mode: SQLite keeps the shared memory in the heap instead of a file.
+    if (this.#manner === "alone") querying(path, () => this.#db.exec("PRAGMA locking_mode = EXCLUSIVE"));
   }
 
   schema(): DatabaseSchema {
@@ -111,7 +112,7 @@ export class ProductDatabase {
 
   all({ sql, values }: Query): Row[] {
     this.#counts.queries += 1;
-    const rows = asking(this.#path, () => this.#prepared(sql).all(...values));
+    const rows = querying(this.#path, () => this.#prepared(sql).all(...values));
     this.#counts.rows += rows.length;
     return rows;
   }
@@ -120,13 +121,13 @@ export class ProductDatabase {
     return this.all(query)[0] ?? null;
   }
 
-  /** One at a time: an object may hold more than fits into memory. */
+  /** One at a time, because an object may not fit into memory. */
   *records(query: Query): Generator<RecordRow> {
     const { sql, values } = query;
     const limited = `SELECT "row", "position", octet_length(record) AS bytes, iif(octet_length(record) > ${MAX_RECORD}, NULL, CAST(record AS BLOB)) AS record FROM (${sql})`;
     this.#counts.queries += 1;
-    const rows = asking(this.#path, () => this.#prepared(limited).iterate(...values));
-    for (let next = asking(this.#path, () => rows.next()); next.done !== true; next = asking(this.#path, () => rows.next())) {
+    const rows = querying(this.#path, () => this.#prepared(limited).iterate(...values));
+    for (let next = querying(this.#path, () => rows.next()); next.done !== true; next = querying(this.#path, () => rows.next())) {
       const { row, position, record, bytes } = next.value as Row;
       const content = record instanceof Uint8Array ? record : null;
       this.#counts.rows += 1;
@@ -135,19 +136,19 @@ export class ProductDatabase {
     }
   }
 
-  /** Everything asked in it is answered from one moment. */
-  moment<T>(ask: () => T): T {
-    asking(this.#path, () => this.#db.exec("BEGIN"));
+  /** Runs all queries in one snapshot. */
+  moment<T>(work: () => T): T {
+    querying(this.#path, () => this.#db.exec("BEGIN"));
     try {
-      return ask();
+      return work();
     } finally {
       this.#db.exec("ROLLBACK");
     }
   }
 
-  /** Where we do not lock, somebody may have written while we read: then what we read is worth nothing. */
+  /** Without locks a write during the read makes the result invalid. */
   checkUndisturbed(): void {
-    if (this.#manner !== "locks" && this.#look() !== this.#stamp) throw new DatabaseTrouble("database-busy", "it was written to while it was being read");
+    if (this.#manner !== "locks" && this.#currentStamp() !== this.#stamp) throw new DatabaseTrouble("database-busy", "it was modified while it was being read");
   }
 
   close(): void {
@@ -160,7 +161,7 @@ export class ProductDatabase {
     return statement;
   }
 
-  #look(): string {
+  #currentStamp(): string {
     const parts = [this.#path, this.#path + LOG_SUFFIX].map((path) => statOrNull(path));
     return parts.map((stats) => (stats === null ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`)).join(" ");
   }
@@ -170,14 +171,14 @@ const BUSY = 5;
 const LOCKED = 6;
 const SQLITE_CODE = 0xff;
 
-function asking<T>(path: string, ask: () => T): T {
+function querying<T>(path: string, work: () => T): T {
   try {
-    return ask();
+    return work();
   } catch (error) {
     const { errcode, message } = error as Error & { errcode?: number };
     const code = (errcode ?? 0) & SQLITE_CODE;
-    if (code === BUSY || code === LOCKED) throw new DatabaseTrouble("database-busy", `${message}: another process keeps it to itself`);
+    if (code === BUSY || code === LOCKED) throw new DatabaseTrouble("database-busy", `${message}: another process has locked it`);
     const log = statOrNull(path + LOG_SUFFIX);
-    throw new DatabaseTrouble("database-unreadable", log === null ? message : `${message} (with its log of ${log.size} bytes)`);
+    throw new DatabaseTrouble("database-unreadable", log === null ? message : `${message} (with a WAL of ${log.size} bytes)`);
   }
 }

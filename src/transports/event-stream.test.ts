@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { MAX_JSON_DEPTH, MAX_RECEIPT, MAX_RECORD } from "../core/limits.ts";
-import { ask, readEventStream } from "./event-stream.ts";
+import { fetchJson, readEventStream } from "./event-stream.ts";
 import { send } from "./send.ts";
 
 const CHUNK = 1 << 20;
@@ -39,9 +39,9 @@ async function serving(answer: (response: ServerResponse) => void) {
 }
 const { signal } = new AbortController();
 
-it("an answer without end is left at the limit, and said to be too large", async () => {
+it("an endless response is cut at the limit and marked as too large", async () => {
   const { server, sent } = await endless("application/json", '["');
-  expect(await ask(server, "/session", signal)).toEqual({ status: 413, body: null });
+  expect(await fetchJson(server, "/session", signal)).toEqual({ status: 413, body: null });
   expect(sent.bytes).toBeLessThanOrEqual(MAX_RECORD + UNDER_WAY);
 });
 
@@ -49,7 +49,7 @@ it("an answer that is nested too deeply to be kept is none", async () => {
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   for (const [levels, isTaken] of [[MAX_JSON_DEPTH, true] as const, [5_000, false] as const, [5_000_000, false] as const]) {
     const { server } = await serving((response) => response.end(nested(levels)));
-    expect((await ask(server, "/session", signal))?.body !== null).toBe(isTaken);
+    expect((await fetchJson(server, "/session", signal))?.body !== null).toBe(isTaken);
   }
 });
 

@@ -5,7 +5,7 @@ import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_RECORD } from "../core/limits.ts";
 import { readBody } from "./bounded.ts";
 
 const ANSWER_MS = 30_000;
-/** A server that has just begun may leave the first request without an answer for good. */
+/** A server that has just started may never respond to the first request. */
 const OPEN_MS = 10_000;
 
 export interface Server {
@@ -14,19 +14,19 @@ export interface Server {
   readonly authorization: string | null;
 }
 
-/** The server refused us, or answered with something else than a stream. */
+/** The server refused the request, or returned something other than a stream. */
 export class Refused extends Error {
   readonly status: number;
 
-  constructor(status: number, words: string) {
-    super(words);
+  constructor(status: number, text: string) {
+    super(text);
     this.status = status;
   }
 }
 
 /**
- * The data of each event of a server-sent stream, as they come. Ends when the server ends it; throws when the connection breaks or is silent for too long.
- * An event that was cut off in its middle never was.
+ * The data of each event of an SSE stream. Ends when the server closes it; throws on a connection error or timeout. An
+ * incomplete event is dropped.
  */
 export async function* readEventStream(
   server: Server,
@@ -34,7 +34,7 @@ export async function* readEventStream(
   { signal, silenceMs, onOpen }: { readonly signal: AbortSignal; readonly silenceMs: number; readonly onOpen: () => void },
 ): AsyncGenerator<readonly string[]> {
   const dead = new AbortController();
-  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`nothing came for ${duration(ms)}`)), ms);
+  const patience = (ms: number) => setTimeout(() => dead.abort(new Error(`no data for ${duration(ms)}`)), ms);
   let timer = patience(Math.min(OPEN_MS, silenceMs));
   const alive = () => {
     clearTimeout(timer);
@@ -52,7 +52,7 @@ export async function* readEventStream(
     }
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       await response.body.cancel();
-      throw new Refused(response.status, "it answers with something else than an event stream");
+      throw new Refused(response.status, "the response is not an event stream");
     }
     onOpen();
     alive();
@@ -77,11 +77,11 @@ export async function* readEventStream(
   }
 }
 
-/** As if it had said itself that the answer is too large. */
+/** Used as the status of a response that is too large. */
 const TOO_LARGE = { status: 413, body: null };
 
-/** What it answers to a question; null where it does not. One that is larger than any record is `TOO_LARGE`. */
-export async function ask(server: Server, path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly body: unknown } | null> {
+/** The JSON response of a route; null if there is none. `TOO_LARGE` if it is larger than any record. */
+export async function fetchJson(server: Server, path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly body: unknown } | null> {
   try {
     const response = await fetch(at(server, path), {
       headers: { Accept: "application/json", ...authorized(server) },
@@ -91,12 +91,12 @@ export async function ask(server: Server, path: string, signal: AbortSignal): Pr
     const { bytes, isWhole } = await readBody(response.body, MAX_RECORD);
     return isWhole ? { status: response.status, body: jsonIn(new TextDecoder().decode(bytes)) } : TOO_LARGE;
   } catch {
-    // It is gone, or too slow: whoever asks will ask again.
+    // Unreachable or too slow; the caller retries.
     return null;
   }
 }
 
-/** Null for what is no JSON, or more of it than can be kept. */
+/** Null if it is not JSON, or too much of it. */
 function jsonIn(text: string): unknown {
   try {
     return parseJsonWithin(text, { depth: MAX_JSON_DEPTH, values: MAX_JSON_VALUES });
@@ -116,6 +116,6 @@ function at({ url }: Server, path: string): URL {
 const authorized = ({ authorization }: Server): Record<string, string> => (authorization === null ? {} : { Authorization: authorization });
 
 function refusal(status: number): string {
-  if (status === 401 || status === 403) return "it wants a password, or another one";
-  return `it answers with ${status}`;
+  if (status === 401 || status === 403) return "it requires a password, or another one";
+  return `it returned ${status}`;
 }

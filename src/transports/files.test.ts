@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { needsPosix } from "../../test/needs.ts";
-import { continues, fileSize, foldersLike, noReads, readHead, readWhole, stampOf, unseenFolders, walk } from "./files.ts";
+import { continues, fileSize, foldersLike, newFolders, noReads, readHead, readWhole, stampOf, walk } from "./files.ts";
 import { type Line, positionAfter, readLines } from "./lines.ts";
 
 let folder = "";
@@ -65,7 +65,7 @@ describe("lines of a file", () => {
     expect(await linesOf("")).toMatchObject({ shown: [], counts: { files: 1, bytes: 0, lines: 0 } });
   });
 
-  it("are not the zeroes that a crash leaves behind, but those are told", async () => {
+  it("exclude the zeroes of a crash, which are reported", async () => {
     const { lines, shown } = await linesOf("one\n\0\0\0\0\ntwo\n\0\0");
     expect(shown).toEqual([
       [1, "one"],
@@ -108,7 +108,7 @@ describe("lines of a file", () => {
     ]);
   });
 
-  it("that are too long are told, wherever they stand, and not kept", async () => {
+  it("that are too long are reported, at any position, and not kept", async () => {
     const path = join(folder, "file.jsonl");
     const long = "x".repeat(3 << 20);
     writeFileSync(path, `one\n${long}\ntwo\n${long}`);
@@ -135,7 +135,7 @@ describe("lines of a file", () => {
     needsPosix("pipes among files")(context);
     const path = join(folder, "file.jsonl");
     execFileSync("mkfifo", [path]);
-    await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no file any more");
+    await expect(readLines(path, noReads(), () => true).next()).rejects.toThrow("it is no longer a file");
   });
 
   it("leave everything else its turn", async () => {
@@ -183,7 +183,7 @@ describe("files below a folder", () => {
     expect(await found(["projects", "sessions"])).toMatchObject({ paths: ["projects/a/b/c/y.jsonl", "projects/a/x.jsonl", "sessions/1.json"], errors: [] });
   });
 
-  it("are none where there is no such folder, or where a file stands in its place", async () => {
+  it("are none if there is no such folder, or a file instead", async () => {
     put("sessions");
     expect(await found(["projects", "sessions"])).toEqual({ paths: [], errors: [], others: [] });
   });
@@ -207,7 +207,7 @@ describe("files below a folder", () => {
     expect(await found(["projects"])).toEqual({ paths: [], errors: [], others: ["pipe projects/x.jsonl"] });
   });
 
-  it("are told where a circle of links stands in their place", async () => {
+  it("are reported if a cycle of links is in their place", async () => {
     symlinkSync("sessions", join(folder, "projects"));
     symlinkSync("projects", join(folder, "sessions"));
     expect((await found(["projects"])).errors).toEqual([expect.stringContaining("ELOOP")]);
@@ -215,17 +215,17 @@ describe("files below a folder", () => {
 
   it("are not read whole if they are larger than any record", async () => {
     put("projects/x.json");
-    expect(() => readWhole(join(folder, "projects/x.json"), noReads(), 4)).toThrow("5 bytes are more than one record can have");
+    expect(() => readWhole(join(folder, "projects/x.json"), noReads(), 4)).toThrow("5 bytes exceed the record limit");
   });
 
-  it("are told apart from what took their place", async (context) => {
+  it("are distinguished from what replaced them", async (context) => {
     needsPosix("pipes among files")(context);
     put("projects/x.jsonl");
     symlinkSync("x.jsonl", join(folder, "projects/link.jsonl"));
     execFileSync("mkfifo", [join(folder, "projects/pipe.json")]);
     expect(stampOf(join(folder, "projects/x.jsonl"))).toMatchObject({ size: 5 });
-    expect(() => stampOf(join(folder, "projects/link.jsonl"))).toThrow("it is no file any more");
-    expect(() => readWhole(join(folder, "projects/pipe.json"), noReads())).toThrow("it is no file any more");
+    expect(() => stampOf(join(folder, "projects/link.jsonl"))).toThrow("it is no longer a file");
+    expect(() => readWhole(join(folder, "projects/pipe.json"), noReads())).toThrow("it is no longer a file");
   });
 
   it("are walked once, though two names lead to their folder", async () => {
@@ -233,8 +233,8 @@ describe("files below a folder", () => {
     mkdirSync(join(folder, "b"));
     symlinkSync("../a/projects", join(folder, "b/projects"));
     const seen = new Set<string>();
-    expect(await unseenFolders(join(folder, "a"), ["projects", "sessions"], seen)).toEqual(["projects", "sessions"]);
-    expect(await unseenFolders(join(folder, "b"), ["projects", "sessions"], seen)).toEqual(["sessions"]);
+    expect(await newFolders(join(folder, "a"), ["projects", "sessions"], seen)).toEqual(["projects", "sessions"]);
+    expect(await newFolders(join(folder, "b"), ["projects", "sessions"], seen)).toEqual(["sessions"]);
   });
 
   it("have a size, and can be read whole", async () => {
@@ -246,7 +246,7 @@ describe("files below a folder", () => {
   });
 });
 
-describe("folders that a pattern stands for", () => {
+describe("folders that match a pattern", () => {
   const named = (name: string) => join(folder, name);
 
   it("are those it fits, or itself where there are none", () => {
@@ -300,7 +300,7 @@ describe("a file continues another", () => {
   ])("%j, %j: %s", async (earlier, later, expected) => {
     expect(await both(earlier, later)).toBe(expected);
   });
-  it("is told over more than fits into memory at once", async () => {
+  it("works for more than fits into memory", async () => {
     const large = Buffer.alloc((2 << 20) + 7, 120);
     const changed = Buffer.from(large);
     changed[(1 << 20) + 3] = 0;

@@ -1,24 +1,24 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { MAX_RECORD } from "../core/limits.ts";
 import { basename, dirname, join } from "./system/paths.ts";
 
-/** Counts the work done, so that tests can hold us to it. */
+/** Counts the work done, for tests. */
 export interface ReadCounts {
   files: number;
   bytes: number;
   lines: number;
-  /** Of databases: questions asked, and rows that came back. */
+  /** Of databases: queries, and rows returned. */
   queries: number;
   rows: number;
 }
 
 export const noReads = (): ReadCounts => ({ files: 0, bytes: 0, lines: 0, queries: 0, rows: 0 });
 
-/** Those of the folders that were not seen yet under any name: people link one configuration folder into another. */
-export async function unseenFolders(root: string, folders: readonly string[], seen: Set<string>): Promise<string[]> {
+/** The folders that were not seen yet under any name: one configuration folder may be linked into another. */
+export async function newFolders(root: string, folders: readonly string[], seen: Set<string>): Promise<string[]> {
   const unseen: string[] = [];
   for (const folder of folders) {
     const path = join(root, folder);
@@ -29,28 +29,28 @@ export async function unseenFolders(root: string, folders: readonly string[], se
   return unseen;
 }
 
-/** The same for every spelling of a folder's path: by links, and by upper and lower case where the file system ignores that. */
+/** The same for all paths of a folder: through links, and in upper or lower case if the file system ignores case. */
 async function identityOf(path: string): Promise<string> {
   try {
     const { dev, ino } = await stat(path, { bigint: true });
-    // Some network drives number nothing.
+    // Some network drives have no inode numbers.
     return ino === 0n ? await realpath(path) : `${dev}:${ino}`;
   } catch {
-    // What is missing, or may not be looked at, is left to the walk.
+    // Missing or unreadable; the walk reports it.
     return path;
   }
 }
 
 /**
- * The folders that a path stands for: itself, or all that its last part fits, if that has a `*` in it. Where none does, the path as it is written.
- * Where everybody may make folders, only this user's count: others could plant theirs under any name that fits.
+ * Expands a `*` in the last part of a path; the path itself if nothing matches. In a folder that everybody can write
+ * to, only this user's folders count, because others could create matching ones.
  */
 export function foldersLike(path: string): readonly string[] {
   if (!path.includes("*")) return [path];
   const parent = dirname(path);
   const [start = "", end = ""] = basename(path).split("*");
   try {
-    // Windows has no such user ids, and a folder for temporary files for each user.
+    // Windows has no uids, and a temp folder per user.
     const own = process.getuid?.();
     const isShared = own !== undefined && (statSync(parent).mode & WRITTEN_BY_ALL) !== 0;
     const found = readdirSync(parent, { withFileTypes: true })
@@ -59,7 +59,7 @@ export function foldersLike(path: string): readonly string[] {
       .filter((folder) => !isShared || lstatSync(folder).uid === own);
     return found.length === 0 && !isShared ? [path] : found.sort();
   } catch {
-    // Not there, or not ours to look into.
+    // Missing or unreadable.
     return [path];
   }
 }
@@ -68,22 +68,23 @@ const WRITTEN_BY_ALL = 0o002;
 
 /** In a list of folders to walk. */
 export const ROOT_ITSELF = ".";
-/** The same, with everything below it. */
+/** The same, recursively. */
 export const WHOLE_ROOT = "";
 
-/** What lies where a file could: a folder, or something that must not be opened, since a pipe would keep us waiting and a link may lead in a circle. */
+/** Entries that are not files. They must not be opened: a pipe would block, and a link may lead into a cycle. */
 export type OtherEntry = "folder" | "link" | "pipe" | "socket" | "device";
 
-/** Files that lie side by side. */
+/** The files of one folder. */
 export interface FilesOfFolder {
-  /** From the root, with `/`. */
+  /** Relative to the root, with `/`. */
   readonly folder: string;
   readonly paths: readonly string[];
 }
 
 /**
- * Every file below `root/<folder>`, folder by folder, as paths from the root with `/`; of the folder `.`, the root itself, only the files right in it; of the empty name, all of the root.
- * Links are not followed; what vanishes or may not be read on the way is told, not thrown. What is no file is told to `onOther`, folders included.
+ * Lists every file below `root/<folder>`, folder by folder, as paths relative to the root with `/`; for the folder `.`
+ * only files directly in the root; for the empty name the whole root. Links are not followed. Errors and entries that
+ * are not files are reported to callbacks.
  */
 export async function* walk(
   root: string,
@@ -109,7 +110,7 @@ export async function* walk(
   }
 }
 
-/** At once, here and below: there are tens of thousands of files, and waiting for each of them by itself takes ten times as long. */
+/** Synchronous, because awaiting each of tens of thousands of entries takes ten times as long. */
 function entriesOf(folder: string, onError: (path: string, error: Error) => void): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -120,11 +121,11 @@ function entriesOf(folder: string, onError: (path: string, error: Error) => void
   }
 }
 
-/** How long reading may keep everything else waiting. */
+/** How long reading may block the event loop. */
 const TURN_MS = 20;
 let turn = 0;
 
-/** Lets everything else have its turn, now and then. */
+/** Yields to the event loop now and then. */
 export async function breathe(): Promise<void> {
   if (performance.now() - turn < TURN_MS) return;
   await setImmediate();
@@ -142,17 +143,17 @@ export async function fileSize(path: string): Promise<number> {
   return (await stat(path)).size;
 }
 
-/** More than any first record is seen to have, and little enough to be read of every file that lies about. */
+/** Longer than any known first record, and short enough to read of every file. */
 const HEAD_BYTES = 4 << 20;
 
-/** The first bytes of a file, or all of them. */
+/** The first bytes of a file. */
 export async function readHead(path: string): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(path, { end: HEAD_BYTES - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
-/** Does `later` begin with everything that is in `earlier`? */
+/** Whether `later` begins with all bytes of `earlier`. */
 export async function continues(earlier: string, later: string): Promise<boolean> {
   const [a, b] = [await open(earlier), await open(later)];
   const [left, right] = [Buffer.alloc(1 << 20), Buffer.alloc(1 << 20)];
@@ -176,8 +177,8 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   const file = openSync(path, WITHOUT_WAITING);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw new Error("it is no file any more");
-    if (stats.size > max) throw new Error(`${stats.size} bytes are more than one record can have`);
+    if (!stats.isFile()) throw new Error("it is no longer a file");
+    if (stats.size > max) throw new Error(`${stats.size} bytes exceed the record limit`);
     const bytes = readFileSync(file);
     counts.files += 1;
     counts.bytes += bytes.length;
@@ -187,39 +188,39 @@ export function readWhole(path: string, counts: ReadCounts, max = MAX_RECORD): U
   }
 }
 
-/** The same for one that may be gone by now. */
+/** The same for a file that may no longer exist. */
 export function readIfThere(path: string): Uint8Array | null {
   try {
     return readWhole(path, noReads());
   } catch {
-    // Gone, half written, or not ours to read: then there is nothing to show of it.
+    // Deleted, incomplete or unreadable.
     return null;
   }
 }
 
-/** Opens a file to be read; whatever took its place since it was found must not keep us waiting. */
+/** Opens a file without blocking, in case it was replaced by a pipe. */
 export const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** What distinguishes a file from another one at the same place, without opening it. */
+/** Identifies a version of a file without opening it. */
 export interface FileStamp {
   readonly identity: string;
   readonly size: number;
   readonly modifiedMs: number;
-  /** Null where the file system does not know. */
+  /** Null if the file system does not know it. */
   readonly bornMs: number | null;
 }
 
-/** Links are not followed, and only files have one. */
+/** Does not follow links; throws if it is not a file. */
 export function stampOf(path: string): FileStamp {
   const stats = lstatSync(path);
-  if (!stats.isFile()) throw new Error("it is no file any more");
+  if (!stats.isFile()) throw new Error("it is no longer a file");
   const { dev, ino, size, mtimeMs, birthtimeMs } = stats;
   return { identity: `${dev}:${ino}`, size, modifiedMs: mtimeMs, bornMs: birthtimeMs > 0 ? birthtimeMs : null };
 }
 
 const TAIL_BYTES = 96;
 
-/** A fingerprint of the bytes just before `offset`: the same as before means that what follows was appended. */
+/** Hash of the bytes just before `offset`: unchanged means that the file was only appended to. */
 export function tailBefore(path: string, offset: number, counts: ReadCounts): string {
   const length = Math.min(TAIL_BYTES, offset);
   if (length === 0) return "";
@@ -228,7 +229,7 @@ export function tailBefore(path: string, offset: number, counts: ReadCounts): st
     const buffer = Buffer.alloc(length);
     const read = readSync(file, buffer, 0, length, offset - length);
     counts.bytes += read;
-    return createHash("sha1").update(buffer.subarray(0, read)).digest("base64").slice(0, 12);
+    return hash("sha1", buffer.subarray(0, read), "base64").slice(0, 12);
   } finally {
     closeSync(file);
   }

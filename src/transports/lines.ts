@@ -5,7 +5,7 @@ import { type Packing, unpacked } from "./packed.ts";
 
 export type Line =
   | RecordLine
-  /** What a crash leaves where something was to be written. A record may follow them in the same line. */
+  /** Zero bytes that a crash left. A record may follow in the same line. */
   | { readonly is: "zeroes"; readonly number: number; readonly length: number; readonly end: number; readonly ended: boolean }
   | { readonly is: "unfinished" | "too-long"; readonly number: number; readonly length: number; readonly end: number };
 
@@ -14,20 +14,23 @@ export interface RecordLine {
   readonly is: "line";
   readonly bytes: Uint8Array;
   readonly number: number;
-  /** Where its bytes stand. */
+  /** Start of its bytes. */
   readonly offset: number;
-  /** Where the next one begins. */
+  /** Start of the next one. */
   readonly end: number;
-  /** False where the newline is missing: for a complete last line, and for a record that another one follows in the same line. */
+  /**
+   * False if the newline is missing: for a complete last line, and for a record followed by another one in the same
+   * line.
+   */
   readonly ended: boolean;
-  /** Another record stands before it in the same line. */
+  /** Another record precedes it in the same line. */
   readonly isBehind?: true;
 }
 
-/** Where the records of one line stand in it; null where the line is one record. `isBehind`: another record stands before it. */
+/** The positions of the records in one line; null if the line is one record. `isBehind`: another record precedes it. */
 export type SplitLine = (line: Uint8Array, isBehind: boolean) => readonly { readonly start: number; readonly end: number }[] | null;
 
-/** Where reading goes on: so many bytes and lines lie behind. */
+/** Number of bytes and lines before the read position. */
 export interface LinePosition {
   readonly offset: number;
   readonly lines: number;
@@ -35,17 +38,18 @@ export interface LinePosition {
 
 const START: LinePosition = { offset: 0, lines: 0 };
 
-/** Where reading goes on after a line. A newline that comes later still belongs to the line before it. */
+/** The read position after a line. A newline that is appended later still belongs to the line before it. */
 export const positionAfter = (line: Line): LinePosition => ({
   offset: line.end,
   lines: line.is === "unfinished" || ("ended" in line && !line.ended) ? line.number - 1 : line.number,
 });
 
 /**
- * The lines of a file, without their ends; `end` is where the next one begins.
- * A last line without an end is still being written: it is told apart, and given only if `whole` says it is complete.
- * However long a line is, no more than `max` bytes of it are held. The bytes of the lines are good until the next ones are asked for.
- * Positions in a packed file are those of what is packed in it.
+ * The lines of a file without line ends; `end` is where the next one begins.
+ * A last line without an end is still being written: it is returned separately, and only if `whole` says that it is
+ * complete.
+ * At most `max` bytes of a line are kept. The buffers are valid until the next iteration.
+ * Positions in a packed file refer to the unpacked data.
  */
 export async function* readLines(
   path: string,
@@ -78,7 +82,7 @@ export async function* readLines(
     }
     if (start < chunk.length) {
       restLength += chunk.length - start;
-      // Beyond the limit only the length is kept.
+      // Beyond the limit only the length is tracked.
       if (restLength > max) rest = [];
       else rest.push(Buffer.from(chunk.subarray(start)));
     }
@@ -94,16 +98,16 @@ export async function* readLines(
   addLine(last, Buffer.concat(rest), { number: number + 1, end: position, ended: false, isBehind, split });
   const unfinished = last.find((line): line is RecordLine => line.is === "line" && !whole(line.bytes));
   if (unfinished === undefined) return yield last;
-  // Whole records before it are given now. Zeroes before it are read again with it.
+  // Complete records before it are returned now. Zeroes before it are read again with it.
   const before = last.slice(0, last.indexOf(unfinished)).filter((line) => line.is === "line");
   const start = before.length === 0 ? position - restLength : unfinished.offset;
   yield [...before, { is: "unfinished", number: number + 1, length: position - start, end: start }];
 }
 
-/** Read at a time where something is looked for before a position. */
+/** Bytes to read backwards at a time. */
 const BACK = 4_096;
 
-/** Whether reading goes on in a line of which a record was read before. */
+/** Whether the position is inside a line, after a record that was read before. */
 function startsBehindRecord(path: string, offset: number): boolean {
   if (offset === 0) return false;
   const file = openSync(path, WITHOUT_WAITING);
@@ -112,7 +116,7 @@ function startsBehindRecord(path: string, offset: number): boolean {
     for (let end = offset; end > 0; end -= BACK) {
       const start = Math.max(0, end - BACK);
       const read = block.subarray(0, readSync(file, block, 0, end - start, start));
-      // Zeroes may stand between two records, or before the first one of a line.
+      // Zeroes may be between two records, or before the first one of a line.
       const last = read.findLast((byte) => byte !== 0);
       if (last !== undefined) return last !== NEWLINE;
     }
@@ -123,41 +127,20 @@ function startsBehindRecord(path: string, offset: number): boolean {
 }
 
 const CHUNK = 1 << 20;
-
-/** Whether some line is longer than this, found by its ends alone. A file that cannot be read has none. */
-export function hasLineBeyond(path: string, max: number): boolean {
-  let file: number | undefined;
-  try {
-    file = openSync(path, WITHOUT_WAITING);
-    const block = Buffer.allocUnsafe(CHUNK);
-    let length = 0;
-    for (let read = readSync(file, block); read > 0 && length <= max; read = readSync(file, block)) {
-      let start = 0;
-      for (let end = block.indexOf(NEWLINE); end >= 0 && end < read && length <= max; end = block.indexOf(NEWLINE, start)) {
-        length = 0;
-        start = end + 1;
-      }
-      length += read - start;
-    }
-    return length > max;
-  } catch {
-    // Whoever reads it in earnest will say why it cannot be read.
-    return false;
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
+/** Buffers to reuse: a new one per file takes time, and memory until it is collected. */
+const spare: Buffer[] = [];
+const SPARE = 4;
 
 /**
- * A file piece by piece, each good until the next. Most transcripts are small and there are thousands of them: reading these at once takes a tenth of the
- * time that a stream for each of them takes.
+ * A file in chunks; each buffer is valid until the next iteration. Small files are read at once, which takes a tenth of
+ * the time of a stream; most transcripts are small.
  */
 async function* chunksOf(path: string, from: number): AsyncGenerator<Buffer> {
   const file = openSync(path, WITHOUT_WAITING);
+  const buffer = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw new Error("it is no file any more");
-    const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(CHUNK, stats.size - from + 1)));
+    if (!stats.isFile()) throw new Error("it is no longer a file");
     let position = from;
     for (let read = buffer.length; read === buffer.length; ) {
       await breathe();
@@ -167,6 +150,7 @@ async function* chunksOf(path: string, from: number): AsyncGenerator<Buffer> {
     }
   } finally {
     closeSync(file);
+    if (spare.length < SPARE) spare.push(buffer);
   }
 }
 
@@ -174,7 +158,7 @@ const NEWLINE = 10;
 
 interface LineAt {
   readonly number: number;
-  /** Where the next line begins. */
+  /** Start of the next line. */
   readonly end: number;
   readonly ended: boolean;
   readonly isBehind: boolean;
@@ -188,13 +172,14 @@ function addLine(lines: Line[], bytes: Buffer, { split, isBehind, ...at }: LineA
   const zeroes = bytes.length - (end - start);
   if (zeroes > 0) lines.push({ is: "zeroes", length: zeroes, ...at });
   const content = zeroes === 0 ? bytes : bytes.subarray(start, end);
-  const blanks = content.findIndex((byte) => byte > 32);
+  const blanks = (content[0] ?? 0) > 32 ? 0 : content.findIndex((byte) => byte > 32);
   if (blanks < 0) return;
   const offset = at.end - (at.ended ? 1 : 0) - bytes.length + start;
   const behind = { isBehind: true } as const;
   const records = split(content, isBehind);
-  // Without the blanks before it, so that it has the same place when it is read by itself and when it is read with the record before it.
-  if (records === null) lines.push({ is: "line", bytes: content.subarray(blanks), offset: offset + blanks, ...at, ...(isBehind ? behind : {}) });
+  // Without leading blanks, so that the position is the same whether it is read alone or with the record before it.
+  if (records === null)
+    lines.push({ is: "line", bytes: blanks === 0 ? content : content.subarray(blanks), offset: offset + blanks, ...at, ...(isBehind ? behind : {}) });
   for (const [i, span] of records?.entries() ?? []) {
     const next = records?.[i + 1];
     const place = next === undefined ? at : { number: at.number, end: offset + next.start, ended: false };

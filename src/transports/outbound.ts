@@ -3,7 +3,7 @@ import { Agent as TlsAgent } from "node:https";
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 
-/** Shorter than servers wait before they close an idle connection: one that is being closed must not be used again. */
+/** Shorter than the idle timeout of servers, so that a closing connection is not reused. */
 const IDLE_MS = 4_000;
 const KEPT = { keepAlive: true, timeout: IDLE_MS };
 
@@ -12,12 +12,15 @@ const tunnels = new Map<string, TlsAgent>();
 
 export interface Outbound {
   readonly agent: PlainAgent | TlsAgent;
-  /** What stands in the request line. */
+  /** The request target. */
   readonly path: string;
   readonly proxyHeaders: readonly string[];
 }
 
-/** How an upstream is reached: directly, or through an HTTP proxy, which is asked for a tunnel where the upstream speaks TLS. `fresh`: no connection is used again. */
+/**
+ * How to reach an upstream: directly, or through an HTTP proxy, with a CONNECT tunnel for TLS. `fresh`: do not reuse a
+ * connection.
+ */
 export function agentFor(upstream: URL, path: string, via: URL | null, fresh: boolean): Outbound {
   const isTls = upstream.protocol === "https:";
   const { plain, tls } = fresh ? { plain: new PlainAgent(), tls: new TlsAgent() } : direct;
@@ -47,7 +50,7 @@ class TunnelAgent extends TlsAgent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const target = `${options.host}:${options.port}`;
-    const asking = request({
+    const tunnel = request({
       method: "CONNECT",
       host: this.#via.hostname,
       port: this.#via.port || 80,
@@ -56,16 +59,16 @@ class TunnelAgent extends TlsAgent {
       agent: false,
     });
     const fail = (error: Error) => callback?.(error, undefined as never);
-    asking.on("connect", (response, socket) => {
+    tunnel.on("connect", (response, socket) => {
       if (response.statusCode !== 200) {
         socket.destroy();
-        return fail(new Error(`the proxy on the way, ${this.#via.host}, answered ${response.statusCode}`));
+        return fail(new Error(`the HTTP proxy ${this.#via.host} returned ${response.statusCode}`));
       }
       const secure = connect({ socket, servername: options.servername ?? options.host ?? "" });
       secure.once("secureConnect", () => callback?.(null, secure));
       secure.once("error", fail);
     });
-    asking.on("error", fail);
-    asking.end();
+    tunnel.on("error", fail);
+    tunnel.end();
   }
 }

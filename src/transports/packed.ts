@@ -3,21 +3,24 @@ import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
 
-/** How the bytes of a file may be packed. */
+/** Compression formats of files. */
 export type Packing = "zstd";
 
-/** What is packed in a file, piece by piece, each good until the next; the first `from` bytes of it are passed over. A file made to unpack without end throws, and one that is cut off. */
+/**
+ * The unpacked data in chunks, after the first `from` bytes; each buffer is valid until the next iteration. Throws for
+ * a decompression bomb or a truncated file.
+ */
 export async function* unpacked(path: string, from: number): AsyncGenerator<Buffer> {
   checkWhole(path);
   const unpacking = createZstdDecompress();
-  // Errors of either end come out where the pieces are awaited.
+  // Errors of both streams surface in the iteration below.
   pipeline(createReadStream(path), unpacking, () => {});
   const max = MAX_RECORD + MAX_UNPACK_RATIO * statSync(path).size;
   let position = 0;
   for await (const chunk of unpacking as AsyncIterable<Buffer>) {
     const start = Math.max(0, from - position);
     position += chunk.length;
-    if (position > max) throw new TooLarge(`it unpacks to more than ${max} bytes, ${MAX_UNPACK_RATIO} times its size`);
+    if (position > max) throw new TooLarge(`it unpacks to more than ${max} bytes (${MAX_UNPACK_RATIO} times its size)`);
     if (start < chunk.length) yield chunk.subarray(start);
   }
 }
@@ -26,7 +29,10 @@ const FRAME = 0xfd2fb528;
 const SKIPPED_FRAME = 0x184d2a50;
 const RUN_LENGTH_BLOCK = 1;
 
-/** Throws where the last frame or block of zstd data (RFC 8878) is cut off: Node.js 22 takes that for the end of the file. Only the headers are read. */
+/**
+ * Throws if the last zstd frame or block (RFC 8878) is truncated: Node.js 22 treats that as the end of the file. Reads
+ * headers only.
+ */
 function checkWhole(path: string): void {
   const file = openSync(path, "r");
   try {
@@ -39,7 +45,7 @@ function checkWhole(path: string): void {
     let at = 0;
     while (at < size) {
       const magic = number(at, 4);
-      if (magic !== FRAME && magic - (magic % 16) !== SKIPPED_FRAME) throw new Error("it is not packed as its name says");
+      if (magic !== FRAME && magic - (magic % 16) !== SKIPPED_FRAME) throw new Error("it is not zstd data, despite its name");
       at = magic === FRAME ? afterFrame(number, at + 4) : at + 8 + number(at + 4, 4);
     }
     if (at > size) throw new Error("unexpected end of file");
@@ -48,7 +54,7 @@ function checkWhole(path: string): void {
   }
 }
 
-/** Where the frame ends whose descriptor stands at `start`. */
+/** The end of the frame whose descriptor is at `start`. */
 function afterFrame(number: (at: number, bytes: number) => number, start: number): number {
   const descriptor = number(start, 1);
   const isSingleSegment = (descriptor & 0x20) !== 0;

@@ -2,8 +2,8 @@ import { chmodSync, closeSync, fchmodSync, fstatSync, lstatSync, mkdirSync, open
 import { join } from "node:path";
 
 /**
- * Every folder and file of our own is made here, for this user alone whatever the umask: transcripts are private, and so are copies of them.
- * A umask of our own would not do: agents that we start, and programs that use us as a library, have theirs.
+ * All folders and files of retinue are created here, with access for this user only, whatever the umask, because
+ * transcripts are private. Setting the umask would affect the agents that we start and programs that use the library.
  */
 const [FOLDER, FILE] = [0o700, 0o600];
 const OTHERS = 0o077;
@@ -13,7 +13,7 @@ export function privateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER });
 }
 
-/** The file, made if it is missing, and closed to others if it was not. */
+/** Opens the file, creating it if missing, and removes access for others. */
 export function openPrivate(path: string, flags: "a" | "a+" | "w" | "wx"): number {
   const file = openSync(path, flags, FILE);
   const { mode } = fstatSync(file);
@@ -30,25 +30,25 @@ export function writePrivate(path: string, content: string | Uint8Array, flags: 
   }
 }
 
-/** For SQLite, which gives its write-ahead log the mode of the database. Where it fails, SQLite says why when it opens the file. */
+/** SQLite gives its WAL the mode of the database. If this fails, SQLite reports it when it opens the file. */
 export function privateDatabase(path: string): void {
   quietly(() => closeSync(openPrivate(path, "a")));
 }
 
 /**
- * Closes a folder to others, with those of its entries that `isOurs` names: an older version may have left them open.
- * A folder is closed after what is in it, so that one that was interrupted is gone through again.
+ * Removes access for others from a folder and those of its entries that `isOurs` matches; older versions created them
+ * with the default umask. The folder itself is changed last, so that an interrupted run is repeated.
  */
 export function closeToOthers(folder: string, isOurs: (name: string) => boolean): void {
   quietly(() => {
     for (const name of readdirSync(folder)) if (isOurs(name)) closeEntry(join(folder, name));
     const { mode } = statSync(folder);
-    // The folder for temporary files is everybody's, and stays so.
+    // The temp folder stays open to everybody.
     if (isOpen(mode) && (mode & STICKY) === 0) chmodSync(folder, mode & ~OTHERS);
   });
 }
 
-/** What lies in a folder that is closed is closed, too. */
+/** Entries of a closed folder are inaccessible anyway. */
 function closeEntry(path: string): void {
   quietly(() => {
     const stats = lstatSync(path);
@@ -58,14 +58,14 @@ function closeEntry(path: string): void {
   });
 }
 
-/** On Windows, access follows from the folder of the user, and modes say nothing. */
+/** On Windows access follows from the user's folder; modes mean nothing. */
 const isOpen = (mode: number) => process.platform !== "win32" && (mode & OTHERS) !== 0;
 
-/** The file may be gone by now, or another user's. */
+/** The file may no longer exist, or belong to another user. */
 function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // What could not be changed stays as it is.
+    // Left unchanged.
   }
 }

@@ -60,12 +60,12 @@ describe("a process", () => {
     expect(processLiveness(mark({ startedAt: Date.now() - hour }))).toBe("gone");
   });
 
-  it("that belongs to somebody else is there all the same", ({ skip }) => {
+  it("of another user is found", ({ skip }) => {
     skip(isWindows, "Windows has no process 1");
     expect(processLiveness({ pid: 1, birth: null, domain: null, startedAt: null })).toBe("alive");
   });
 
-  it("that has ended is gone, though nobody has collected it yet", async ({ skip }) => {
+  it("that is a zombie is gone", async ({ skip }) => {
     skip(isWindows, "Windows has no zombies");
     // The shell starts a child and becomes a program that never asks for it.
     const parent = spawn("/bin/sh", ["-c", "true & echo $!; exec sleep 30"], { stdio: ["ignore", "pipe", "ignore"] });
@@ -112,7 +112,7 @@ describe("the process that has a file open", () => {
     await expect.poll(() => holder(path), { timeout: 3_000 }).toBe(isWindows ? "unknown" : "gone");
   });
 
-  it("is nobody if all they do is read, or if there is no such file", async () => {
+  it("is none if they only read, or if there is no such file", async () => {
     const { path, other } = await open("read", "r");
     expect(holder(path)).toBe(isWindows ? "unknown" : "gone");
     expect(holder(join(folder, "missing"))).toBe("gone");

@@ -4,12 +4,12 @@ import type { PidMark, ProcessMark } from "../core/observation.ts";
 import { system } from "./system/index.ts";
 import type { System } from "./system/system.ts";
 
-/** A process that began this much later than its thread did is another one with the same pid. */
+/** A process that started this much later than its thread is another one with the same pid. */
 const GRACE_MS = 5_000;
-/** On Linux a look at all processes takes some milliseconds, and many threads ask at the same moment. */
+/** On Linux a scan of all processes takes some milliseconds, and many threads need it at the same moment. */
 const WRITERS_MS = 500;
 
-/** Whether the process that left a mark is there, as far as the system tells. */
+/** Whether the process that left a mark is running, as far as the system reports it. */
 export function livenessOn(of: System): Liveness {
   const writers = new Map<string, { readonly at: number; readonly is: ReturnType<Liveness> }>();
   return (mark: ProcessMark) => {
@@ -26,13 +26,13 @@ export function livenessOn(of: System): Liveness {
 
 export const processLiveness = livenessOn(system);
 
-/** How a process of this machine that was just started is known later on. */
+/** A mark by which a process that was just started is recognised later. */
 export const markOf = (pid: number): PidMark => ({ pid, ...system.mark(pid), startedAt: Date.now() });
 
-/** Pids are used again, so the process must have begun when the marked one did. */
+/** Pids are reused, so the start time must match. */
 function pidLiveness(of: System, { pid, birth: written, domain, startedAt }: PidMark): "alive" | "gone" | "unknown" {
   if (domain !== null && !of.isOwnDomain(domain)) return "unknown";
-  // To a signal, 0 and below mean whole groups of processes.
+  // For kill(), 0 and negative numbers mean process groups.
   if (!Number.isInteger(pid) || pid <= 0) return "gone";
   const birth = of.process(pid);
   if (typeof birth === "string") return birth;
@@ -41,16 +41,18 @@ function pidLiveness(of: System, { pid, birth: written, domain, startedAt }: Pid
   return startedAt === null || birth.at <= startedAt + GRACE_MS ? "alive" : "gone";
 }
 
-/** A file that is gone is held by nobody; one that may not be looked at, by we do not know whom. */
-function ofFile(path: string, look: () => ReturnType<Liveness>): ReturnType<Liveness> {
+/** A deleted file has no holder; for an unreadable one it is unknown. */
+function ofFile(path: string, check: () => ReturnType<Liveness>): ReturnType<Liveness> {
   try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined ? "gone" : look();
+    return statSync(path, { throwIfNoEntry: false }) === undefined ? "gone" : check();
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT" ? "gone" : "unknown";
   }
 }
 
-/** Of several the one that began first: it may be at work on anything that another one is. Readers, and we ourselves, do not count. */
+/**
+ * Of several, the process that started first, because it may run any thread. Readers and our own process do not count.
+ */
 function oldestWriter(of: System, path: string): ReturnType<Liveness> {
   const pids = of.writers(path);
   if (pids === "unknown") return "unknown";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { duration } from "../core/format.ts";
 import { agentFor } from "./outbound.ts";
 
-/** As it came: names and values in turn, in their order and spelling. */
+/** As received: names and values alternating, in their order and spelling. */
 export type RawHeaders = readonly string[];
 
 export interface AskedHead {
@@ -20,10 +20,12 @@ export interface AnsweredHead {
   readonly headers: RawHeaders;
 }
 
-/** How an exchange ended. `refused`: it was never passed on. */
+/** How an exchange ended. `refused`: it was not forwarded. */
 export type Ending = { readonly how: "finished" | "aborted" } | { readonly how: "failed" | "timed-out" | "refused"; readonly error: string };
 
-/** Looks on while bytes go by; each is passed on before it is told of. What it does can neither hold up nor change anything. */
+/**
+ * Observes an exchange. Each chunk is forwarded before it is passed on; the observer can neither delay nor change it.
+ */
 export interface ExchangeWitness {
   asked(chunk: Uint8Array): void;
   askedAll(): void;
@@ -37,40 +39,40 @@ export interface Refusal {
   readonly body: string;
 }
 
-/** The path to pass a request on with, or why it is not even looked at. */
+/** The path to forward a request with, or why it is rejected. */
 export type Admission = { readonly path: string } | { readonly status: number; readonly words: string };
 
 export interface ProxyOptions {
   readonly port: number;
   readonly host: string;
-  /** Whether the client may use the proxy at all. Everybody may where nobody says otherwise. */
+  /** Whether the client may use the proxy. Default: every client. */
   admits?(incoming: IncomingMessage): Promise<Admission>;
-  /** Where a request goes: never to a place that the request itself names. */
+  /** The upstream of a request; never derived from the request's own URL. */
   upstreamFor(method: string, path: string, headers: RawHeaders): URL;
-  /** An HTTP proxy on the way to it. */
+  /** An HTTP proxy to reach the upstream. */
   readonly via: URL | null;
-  /** How long the upstream may be silent. */
+  /** Maximum time without data from the upstream. */
   readonly silenceMs: number;
   begin(head: AskedHead): ExchangeWitness;
-  /** Whether the request may be passed on. */
+  /** Whether the request may be forwarded. */
   refuses?(head: AskedHead): Refusal | null;
-  /** The answer where the upstream gave none, in the words of its API. */
-  failure(status: number, words: string): string;
-  /** Something is wrong with ourselves. */
+  /** The body of an error response, in the format of the API. */
+  failure(status: number, text: string): string;
+  /** Called for errors of the proxy itself. */
   onTrouble(error: Error): void;
 }
 
 export interface RunningProxy {
   readonly url: string;
-  /** Lets what runs come to its end, but not for longer than this. */
+  /** Waits for running exchanges, up to this time. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Of each connection, not of the message. */
-const OF_THE_HOP = new Set(["connection", "keep-alive", "proxy-connection", "host"]);
+/** Hop-by-hop headers. */
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "host"]);
 const IDLE_CLIENT_MS = 75_000;
 
-/** A reverse proxy: passes every request to its upstream and every answer back, byte by byte. */
+/** A reverse proxy: forwards every request and response unchanged. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const receive = (incoming: IncomingMessage, outgoing: ServerResponse) => void admit(incoming, outgoing, options);
   const server = createServer(receive);
@@ -78,7 +80,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   server.on("connect", (_, socket) => socket.end("HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n"));
   server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
   server.on("clientError", (_, socket) => socket.destroy());
-  // A long upload or a long silence is the upstream's business, and the client's.
+  // Timeouts of long uploads and idle streams are up to the upstream and the client.
   Object.assign(server, { requestTimeout: 0, timeout: 0, keepAliveTimeout: IDLE_CLIENT_MS });
   await listening(server, options);
   const { port, address, family } = server.address() as AddressInfo;
@@ -107,11 +109,11 @@ function stop(server: Server, graceMs: number): Promise<void> {
 
 async function admit(incoming: IncomingMessage, outgoing: ServerResponse, options: ProxyOptions): Promise<void> {
   const admission = (await options.admits?.(incoming)) ?? { path: incoming.url ?? "/" };
-  // The client may have gone while we asked.
+  // The client may have disconnected in the meantime.
   if (outgoing.destroyed) return;
   if ("status" in admission) {
     outgoing.setHeader("connection", "close");
-    answer(outgoing, admission.status, options.failure(admission.status, admission.words));
+    respond(outgoing, admission.status, options.failure(admission.status, admission.words));
     return;
   }
   incoming.url = admission.path;
@@ -121,12 +123,12 @@ async function admit(incoming: IncomingMessage, outgoing: ServerResponse, option
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: ProxyOptions): void {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   if (!url.startsWith("/")) {
-    answer(outgoing, 400, options.failure(400, "this proxy leads to its own upstream and nowhere else"));
+    respond(outgoing, 400, options.failure(400, "this proxy forwards to its own upstream only"));
     return;
   }
   const upstream = options.upstreamFor(method, url, rawHeaders);
   const head: AskedHead = { method, path: url, headers: rawHeaders, upstream: upstream.href };
-  const witness = discreet(options.begin(head), options.onTrouble);
+  const witness = guarded(options.begin(head), options.onTrouble);
   const refusal = options.refuses?.(head) ?? null;
   if (refusal !== null) {
     refuse(incoming, outgoing, refusal, witness);
@@ -137,21 +139,21 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     ending ??= how;
   };
   const sent = new Sent();
-  let up = ask(incoming, upstream, options, false);
-  const listen = (asking: ClientRequest) => {
-    asking.on("drain", () => incoming.resume());
-    asking.on("continue", () => outgoing.writeContinue());
-    asking.setTimeout(options.silenceMs, () => {
-      end({ how: "timed-out", error: `the upstream was silent for ${duration(options.silenceMs)}` });
-      asking.destroy(new Error("silent for too long"));
+  let up = openUpstream(incoming, upstream, options, false);
+  const listen = (request: ClientRequest) => {
+    request.on("drain", () => incoming.resume());
+    request.on("continue", () => outgoing.writeContinue());
+    request.setTimeout(options.silenceMs, () => {
+      end({ how: "timed-out", error: `no data from the upstream for ${duration(options.silenceMs)}` });
+      request.destroy(new Error("upstream timeout"));
     });
-    asking.on("response", (response) => {
+    request.on("response", (response) => {
       sent.forget();
       relay(response, outgoing, witness, end);
     });
-    asking.on("error", (error: NodeJS.ErrnoException) => {
-      if (asking.reusedSocket && ending === null && !outgoing.destroyed && LOST_CONNECTION.has(error.code ?? "") && sent.isKnown) {
-        up = ask(incoming, upstream, options, true);
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      if (request.reusedSocket && ending === null && !outgoing.destroyed && LOST_CONNECTION.has(error.code ?? "") && sent.isKnown) {
+        up = openUpstream(incoming, upstream, options, true);
         listen(up);
         sent.again(up);
         incoming.resume();
@@ -159,8 +161,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
       }
       end({ how: "failed", error: error.message });
       if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
-      else if (ending?.how === "timed-out") answer(outgoing, 504, options.failure(504, `${upstream.host} did not answer in time`));
-      else answer(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
+      else if (ending?.how === "timed-out") respond(outgoing, 504, options.failure(504, `${upstream.host} did not respond in time`));
+      else respond(outgoing, 502, options.failure(502, `${upstream.host} cannot be reached: ${error.message}`));
     });
   };
   listen(up);
@@ -180,15 +182,15 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, options: Prox
     }
     witness.ended(ending ?? { how: "finished" });
   });
-  // Its end is told by the response's.
+  // The end is reported by the response.
   incoming.on("error", () => {});
 }
 
-/** How it shows that an upstream closed an idle connection at the very moment we used it again: it never saw the request. */
+/** Errors of a keep-alive connection that the upstream closed just as it was reused: the request was not processed. */
 const LOST_CONNECTION = new Set(["ECONNRESET", "EPIPE"]);
 const MAX_SENT = 48 << 20;
 
-/** What was sent so far, until the answer begins: it may have to be sent again. */
+/** The request sent so far, until the response begins: it may have to be sent again. */
 class Sent {
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -222,8 +224,8 @@ function finish(up: ClientRequest, trailers: [string, string][]): void {
   up.end();
 }
 
-/** `fresh`: over a connection that nobody used before. */
-function ask(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions, fresh: boolean): ClientRequest {
+/** `fresh`: on a new connection. */
+function openUpstream(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions, fresh: boolean): ClientRequest {
   const { method = "GET", url = "/", rawHeaders } = incoming;
   const path = upstream.pathname.replace(/\/$/, "") + url;
   const { agent, path: target, proxyHeaders } = agentFor(upstream, path, via, fresh);
@@ -236,16 +238,16 @@ function ask(incoming: IncomingMessage, upstream: URL, { via }: ProxyOptions, fr
     port: to.port || (to.protocol === "https:" ? 443 : 80),
     agent,
     servername: upstream.hostname,
-    // A list is sent as it is: nothing is added, sorted or put into small letters.
-    headers: ["Host", upstream.host, ...proxyHeaders, ...withoutHop(rawHeaders)],
+    // As a list, headers are sent unchanged: not added to, sorted or lower-cased.
+    headers: ["Host", upstream.host, ...proxyHeaders, ...endToEnd(rawHeaders)],
   });
 }
 
 function relay(response: IncomingMessage, outgoing: ServerResponse, witness: ExchangeWitness, end: (ending: Ending) => void): void {
   const status = response.statusCode ?? 502;
   outgoing.sendDate = false;
-  outgoing.writeHead(status, response.statusMessage ?? "", withoutHop(response.rawHeaders) as string[]);
-  // The first bytes may be long in coming.
+  outgoing.writeHead(status, response.statusMessage ?? "", endToEnd(response.rawHeaders) as string[]);
+  // The first bytes may take long.
   outgoing.flushHeaders();
   witness.answered({ status, headers: response.rawHeaders });
   response.on("data", (chunk: Buffer) => {
@@ -259,10 +261,10 @@ function relay(response: IncomingMessage, outgoing: ServerResponse, witness: Exc
   });
   response.on("close", () => {
     if (response.complete) return;
-    end({ how: "failed", error: "the upstream cut its answer off" });
+    end({ how: "failed", error: "the upstream closed the connection during its response" });
     outgoing.destroy();
   });
-  // What is cut off ends with `close`.
+  // A truncated response ends with `close`.
   response.on("error", () => {});
 }
 
@@ -270,25 +272,25 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, { status, b
   incoming.on("data", (chunk: Buffer) => witness.asked(chunk));
   incoming.on("end", () => {
     witness.askedAll();
-    answer(outgoing, status, body);
+    respond(outgoing, status, body);
     witness.answered({ status, headers: ["content-type", "application/json"] });
     witness.answer(Buffer.from(body));
   });
   outgoing.on("close", () => witness.ended({ how: "refused", error: "a budget is used up" }));
 }
 
-function answer(outgoing: ServerResponse, status: number, body: string): void {
+function respond(outgoing: ServerResponse, status: number, body: string): void {
   outgoing.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
   outgoing.end(body);
 }
 
-/** A witness that fails is told of, and otherwise not missed. */
-function discreet(witness: ExchangeWitness, onTrouble: (error: Error) => void): ExchangeWitness {
+/** Reports errors of the observer; never throws. */
+function guarded(witness: ExchangeWitness, onTrouble: (error: Error) => void): ExchangeWitness {
   const quietly =
-    <T extends readonly unknown[]>(tell: (...args: T) => void) =>
+    <T extends readonly unknown[]>(call: (...args: T) => void) =>
     (...args: T) => {
       try {
-        tell(...args);
+        call(...args);
       } catch (error) {
         onTrouble(error as Error);
       }
@@ -303,4 +305,4 @@ function discreet(witness: ExchangeWitness, onTrouble: (error: Error) => void): 
 }
 
 const pairs = (raw: RawHeaders): [string, string][] => raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ""] as [string, string]] : []));
-const withoutHop = (raw: RawHeaders): RawHeaders => pairs(raw).flatMap(([name, value]) => (OF_THE_HOP.has(name.toLowerCase()) ? [] : [name, value]));
+const endToEnd = (raw: RawHeaders): RawHeaders => pairs(raw).flatMap(([name, value]) => (HOP_BY_HOP.has(name.toLowerCase()) ? [] : [name, value]));

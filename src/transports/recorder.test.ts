@@ -11,7 +11,7 @@ function scratch(): string {
   return folder;
 }
 
-it("appends line by line, for nobody else to read", () => {
+it("appends line by line, with private permissions", () => {
   const path = join(scratch(), "below", "a.jsonl");
   const recorder = new Recorder(path);
   recorder.note({ is: "began" }, 1);

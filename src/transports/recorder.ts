@@ -6,10 +6,10 @@ import { openPrivate, privateFolder } from "./private.ts";
 
 const NEWLINE = 10;
 
-/** More than one read from a pipe gives, with what is recorded around it. */
+/** More than one read of a pipe returns, with the recording's framing. */
 const END_BYTES = 256 << 10;
 
-/** The last lines of a recording; the first of them may be cut off. */
+/** The last lines of a recording; the first one may be incomplete. */
 export function endOfRecording(path: string): string {
   const file = openSync(path, "r");
   try {
@@ -22,14 +22,14 @@ export function endOfRecording(path: string): string {
 }
 
 /**
- * Appends what a live source says to a file, line by line, before anybody does anything with it. A crash loses at most the line being written.
- * Never throws: whoever is being watched must not suffer from a full disk. What could not be kept is told once, and counted.
+ * Appends the lines of a live source to a file before they are processed. A crash loses at most the line being written.
+ * Never throws, so that a full disk does not affect the source; errors are reported once and counted.
  */
 export class Recorder {
   readonly path: string;
   readonly #onFailure: (error: Error) => void;
   #file: number | null = null;
-  /** The last line has no end: the next one must not be written behind it. */
+  /** The last line is incomplete: the next one must start on a new line. */
   #isTorn = false;
   lost = 0;
 
@@ -38,12 +38,12 @@ export class Recorder {
     this.#onFailure = onFailure;
   }
 
-  /** Something the source said. */
+  /** A line of the source. */
   line(line: string, at = Date.now()): void {
     this.#append(recordedLine(line, at));
   }
 
-  /** Something we know ourselves. */
+  /** A note of retinue. */
   note(note: JsonObject, at = Date.now()): void {
     this.#append(recordedNote(note, at));
   }
@@ -58,7 +58,7 @@ export class Recorder {
       this.#file ??= this.#open();
       const bytes = Buffer.from(this.#isTorn ? `\n${line}` : line);
       this.#isTorn = true;
-      // A disk that fills up takes part of it.
+      // A full disk accepts only a part.
       for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
       this.#isTorn = false;
     } catch (error) {

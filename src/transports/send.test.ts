@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { outcomeOf } from "./send.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
-const of = (status: number, said = "", retryAfter: string | null = null) => outcomeOf(status, new TextEncoder().encode(said), retryAfter, NOW);
+const of = (status: number, body = "", retryAfter: string | null = null) => outcomeOf(status, new TextEncoder().encode(body), retryAfter, NOW);
 
 describe("an answer", () => {
   it.each([

@@ -2,15 +2,15 @@ import { duration } from "../core/format.ts";
 import { MAX_RECEIPT } from "../core/limits.ts";
 import { readBody } from "./bounded.ts";
 
-/** What came of sending something, in the words of those who have to decide what is next. */
+/** The result of a request, by what to do next. */
 export type Outcome =
-  | { readonly is: "accepted"; readonly status: number; readonly answer: Uint8Array }
-  /** It has this already. */
+  | { readonly is: "accepted"; readonly status: number; readonly body: Uint8Array }
+  /** The destination already has it. */
   | { readonly is: "known"; readonly status: number; readonly reason: string }
-  /** It does not want this, and will not. */
+  /** The destination will never accept it. */
   | { readonly is: "refused"; readonly status: number; readonly reason: string }
   | { readonly is: "too-large"; readonly status: number; readonly reason: string }
-  /** It cannot be reached, or wants nothing at present. `retryAfterMs` is its own word. */
+  /** Unreachable or overloaded. `retryAfterMs` is the server's value. */
   | { readonly is: "unavailable"; readonly status: number | null; readonly reason: string; readonly retryAfterMs: number | null };
 
 export interface Sending {
@@ -21,29 +21,29 @@ export interface Sending {
   readonly signal?: AbortSignal;
 }
 
-const MAX_ANSWER = 2_000;
+const MAX_REASON = 2_000;
 
-/** Never throws. Credentials are not sent on to where a server may point. */
+/** Never throws. Does not follow redirects, so that credentials are not sent elsewhere. */
 export async function send({ url, headers, body, timeoutMs, signal }: Sending): Promise<Outcome> {
   const until = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       method: "POST",
       headers,
       body: body as Uint8Array<ArrayBuffer>,
       redirect: "manual",
       signal: signal === undefined ? until : AbortSignal.any([until, signal]),
     });
-    return outcomeOf(answer.status, (await readBody(answer.body, MAX_RECEIPT)).bytes, answer.headers.get("retry-after"), Date.now());
+    return outcomeOf(response.status, (await readBody(response.body, MAX_RECEIPT)).bytes, response.headers.get("retry-after"), Date.now());
   } catch (error) {
-    return { is: "unavailable", status: null, reason: wordsOf(error, timeoutMs), retryAfterMs: null };
+    return { is: "unavailable", status: null, reason: reasonOf(error, timeoutMs), retryAfterMs: null };
   }
 }
 
-export function outcomeOf(status: number, answer: Uint8Array, retryAfter: string | null, now: number): Outcome {
-  if (status >= 200 && status < 300) return { is: "accepted", status, answer };
-  const said = new TextDecoder().decode(answer.subarray(0, MAX_ANSWER)).replace(/\s+/g, " ").trim();
-  const reason = `${status}${said === "" ? "" : ` ${said}`}`;
+export function outcomeOf(status: number, body: Uint8Array, retryAfter: string | null, now: number): Outcome {
+  if (status >= 200 && status < 300) return { is: "accepted", status, body };
+  const text = new TextDecoder().decode(body.subarray(0, MAX_REASON)).replace(/\s+/g, " ").trim();
+  const reason = `${status}${text === "" ? "" : ` ${text}`}`;
   if (status === 409) return { is: "known", status, reason };
   if (status === 413) return { is: "too-large", status, reason };
   if (status === 400 || status === 422) return { is: "refused", status, reason };
@@ -58,9 +58,9 @@ function retryAfterMs(value: string | null, now: number): number | null {
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
 
-function wordsOf(error: unknown, timeoutMs: number): string {
+function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `no answer within ${duration(timeoutMs)}`;
+  if (error.name === "TimeoutError") return `no response within ${duration(timeoutMs)}`;
   const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : null;
   return cause === null ? error.message : cause.code === undefined ? cause.message : `${cause.code}${cause.message === "" ? "" : `: ${cause.message}`}`;
 }

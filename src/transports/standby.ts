@@ -7,21 +7,21 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 
 export interface StandbyOptions {
-  /** Runs once this process is dead, with `input` as its input. */
+  /** Started when this process has died, with `input` as stdin. */
   readonly command: readonly string[];
   readonly input: string;
   readonly env: NodeJS.ProcessEnv;
-  /** The pipe that must stay open. The command has it as descriptor `STANDBY_READS`. */
+  /** The pipe to keep open. The command gets it as descriptor `STANDBY_READS`. */
   readonly reads: Readable;
-  /** The command writes to our standard output; otherwise nowhere. */
+  /** Whether the command writes to our stdout. */
   readonly writes: boolean;
 }
 
-/** Call `hold` with what was read from the pipe before anything is done with it, and `drop` when it was dealt with. */
+/** Call `hold` with data from the pipe before processing it, and `drop` when it was processed. */
 export interface Standby {
   hold(chunk: Uint8Array): void;
   drop(): void;
-  /** Ends it, so that nothing keeps the pipe open but this process. */
+  /** Ends the standby, so that only this process keeps the pipe open. */
   end(): void;
 }
 
@@ -30,15 +30,16 @@ export const NO_STANDBY: Standby = { hold() {}, drop() {}, end() {} };
 export const STANDBY_READS = 4;
 const HELD = 5;
 
-/** The kernel closes the other end of descriptor 3 when this process dies, however it dies: `read` returns then, and not before. */
+/** The kernel closes the other end of descriptor 3 when this process dies; only then `read` returns. */
 const SCRIPT = 'read -r _ <&3; exec "$@" 3<&-';
 
 /**
- * A process that holds a pipe open beyond our death, so that whoever writes to it does not die of EPIPE. It is a shell that waits; only when this process
- * is gone, it becomes the command. It has a session of its own: a signal to our process group or from our terminal does not reach it.
+ * A process that keeps a pipe open after our death, so that its writer does not get EPIPE. It is a waiting shell that
+ * becomes the command when this process is gone. It has its own session, so that signals to our process group or
+ * terminal do not reach it.
  */
 export function startStandby({ command, input, env, reads, writes }: StandbyOptions): Standby {
-  // There is no /bin/sh on Windows.
+  // Windows has no /bin/sh.
   if (process.platform === "win32") return NO_STANDBY;
   const [given, held] = [unnamedFile(input), unnamedFile()];
   const standby = spawn("/bin/sh", ["-c", SCRIPT, "sh", ...command], {
@@ -46,25 +47,25 @@ export function startStandby({ command, input, env, reads, writes }: StandbyOpti
     env,
     stdio: [given ?? "ignore", writes ? "inherit" : "ignore", "ignore", "pipe", reads, held ?? "ignore"],
   });
-  // Where it cannot be started, the command runs without it.
+  // If it cannot be started, the command runs without it.
   standby.on("error", () => {});
   const lifeline = standby.stdio[3] as Socket;
   lifeline.on("error", () => {});
   lifeline.unref();
   standby.unref();
   if (given !== null) closeSync(given);
-  // Node stops reading a stream that it hands to another process.
+  // Node pauses a stream that is passed to another process.
   reads.resume();
   return { ...(held === null ? NO_STANDBY : holderIn(held)), end: () => void standby.kill("SIGKILL") };
 }
 
-/** In the command: what its predecessor had read and not dealt with. */
+/** In the command: the data that the killed process had read but not processed. */
 export function heldBytes(): Buffer {
   try {
     const bytes = Buffer.alloc(fstatSync(HELD).size);
     return bytes.subarray(0, readSync(HELD, bytes, 0, bytes.length, 0));
   } catch {
-    // There was no room for such a file.
+    // The file could not be created.
     return Buffer.alloc(0);
   }
 }
@@ -75,14 +76,14 @@ function holderIn(file: number): Pick<Standby, "hold" | "drop"> {
     try {
       if (!isFull) write();
     } catch {
-      // A full disk is no reason to stop: from now on our death may cost what is being passed on.
+      // On a full disk continue without it; a crash may then lose the data in transit.
       isFull = true;
     }
   };
   return { hold: (chunk) => attempt(() => writeSync(file, chunk, 0, chunk.length, 0)), drop: () => attempt(() => ftruncateSync(file)) };
 }
 
-/** A file that only those have who were handed its descriptor; null where there is no room for one. */
+/** An unlinked file, accessible only through its descriptor; null if it cannot be created. */
 function unnamedFile(text = ""): number | null {
   const path = join(tmpdir(), `retinue-${randomBytes(12).toString("hex")}`);
   try {
@@ -91,7 +92,7 @@ function unnamedFile(text = ""): number | null {
     writeSync(file, text, 0);
     return file;
   } catch {
-    // No room, or no right to write there.
+    // No space or no permission.
     return null;
   }
 }

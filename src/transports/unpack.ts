@@ -4,10 +4,10 @@ import { TooLarge } from "../core/limits.ts";
 
 type Packing = { readonly whole: (bytes: Buffer, options: zlib.ZlibOptions) => Buffer; readonly stream: () => Transform };
 
-/** What is cut off in the middle is unpacked up to there. */
+/** Truncated data is unpacked as far as possible. */
 const LOOSE = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
 const GZIP: Packing = { whole: zlib.gunzipSync, stream: () => zlib.createGunzip(LOOSE) };
-/** By the names of HTTP's `Content-Encoding`. */
+/** By `Content-Encoding` name. */
 const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ["gzip", GZIP],
   ["x-gzip", GZIP],
@@ -17,11 +17,11 @@ const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ["zstd", { whole: zlib.zstdDecompressSync as Packing["whole"], stream: () => zlib.createZstdDecompress() }],
 ]);
 
-/** Unpacks all of it, and never more than `max` bytes. Throws where it is larger, cut off, or packed in another way. */
+/** Unpacks at most `max` bytes. Throws if the data is larger, truncated, or in an unknown encoding. */
 export function unpackWhole(bytes: Buffer, encoding: string | null, max: number): Buffer {
   if (encoding === null || encoding === "identity") return bytes;
   const packing = PACKINGS.get(encoding);
-  if (packing === undefined) throw new Error(`packed as ${encoding}, which is not known here`);
+  if (packing === undefined) throw new Error(`unsupported content encoding ${encoding}`);
   try {
     return packing.whole(bytes, { maxOutputLength: max });
   } catch (error) {
@@ -30,7 +30,10 @@ export function unpackWhole(bytes: Buffer, encoding: string | null, max: number)
   }
 }
 
-/** Unpacks what is written to it; null where nothing is packed, or in a way that is not known. Whoever reads it counts, and destroys it when it is too much. */
+/**
+ * A decompression stream; null if the data is not compressed, or in an unknown encoding. The reader must limit the
+ * output and destroy the stream.
+ */
 export function unpackingStream(encoding: string | null): Transform | null {
   return (encoding === null ? undefined : PACKINGS.get(encoding))?.stream() ?? null;
 }

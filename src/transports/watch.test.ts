@@ -53,7 +53,7 @@ describe("a folder that is not there yet", () => {
     expect(seen.has("share/product/deep/file")).toBe(false);
   });
 
-  it("makes nobody look at what else is there", async () => {
+  it("reports nothing else", async () => {
     const { base, seen, write, sees } = await watching(["product/records"]);
     mkdirSync(join(base, "other/deep"), { recursive: true });
     write("other/deep/a.jsonl");
@@ -92,14 +92,14 @@ async function watchingTree(folder: string) {
 }
 
 describe("where the system watches whole trees", () => {
-  it("what is in a folder that was moved there is told, though the system names only the folder", async () => {
+  it("the contents of a folder that was moved there are reported, though the system names only the folder", async () => {
     const { seen, current, put } = await watchingTree("records");
     put("records/moved/agents/a.jsonl");
     current("records")?.tell("rename", "moved");
     expect(seen.sort()).toEqual(["records/moved", "records/moved/agents", "records/moved/agents/a.jsonl"]);
   });
 
-  it("everything is told when the system says that something changed, and not what", async () => {
+  it("everything is reported when the system does not name what changed", async () => {
     const { seen, current, put } = await watchingTree("records");
     put("records/p/a.jsonl");
     current("records")?.tell("change", null);
@@ -129,7 +129,7 @@ describe("a folder that is there", () => {
     writeFileSync(join(base, "records/p0/old.jsonl"), "1");
   };
 
-  it("tells of everything that comes at any depth, also while nobody has time to listen, and of nothing that lay there", async () => {
+  it("reports everything new at any depth, also while the process is busy, and nothing that existed", async () => {
     const { seen, write, sees } = await watching(["records"], deep);
     const wanted = Array.from({ length: 2_000 }, (_, i) => `records/p${i % 20}/agents/${i}.jsonl`);
     for (const path of wanted) write(path);
@@ -139,7 +139,7 @@ describe("a folder that is there", () => {
     await sees("records/p0/old.jsonl");
   });
 
-  it("is told of when it went and came back, over and over", async () => {
+  it("is reported when it was deleted and created again, repeatedly", async () => {
     const { base, seen, write, sees } = await watching(["records"], deep);
     for (let i = 0; i < 20; i += 1) {
       rmSync(join(base, "records/p1"), { recursive: true });

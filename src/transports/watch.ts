@@ -3,7 +3,7 @@ import { breathe } from "./files.ts";
 import { dirname, join } from "./system/paths.ts";
 
 export interface Watching {
-  /** How many folders the operating system does not watch, so that they are polled. */
+  /** Number of folders that cannot be watched and are polled. */
   readonly polled: number;
   stop(): Promise<void>;
 }
@@ -11,24 +11,24 @@ export interface Watching {
 export interface WatchOptions {
   readonly onPaths: (paths: readonly string[]) => void;
   readonly onError: (error: Error) => void;
-  /** Told how many folders are polled, because the operating system watches no more, whenever that changes. */
+  /** Called with the number of polled folders whenever it changes. */
   readonly onPolled?: (folders: number) => void;
-  /** Whether the operating system can watch a folder with everything below it; for tests. */
+  /** Whether the system can watch recursively; for tests. */
   readonly isRecursive?: boolean;
-  /** Instead of the operating system; for tests. */
+  /** Replaces fs.watch; for tests. */
   readonly watch?: typeof watch;
 }
 
-/** The limits that `fs.watch` runs into: of all watches, and of all watching processes. */
+/** inotify limits: number of watches, and number of instances. */
 const LIMITS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EMFILE"]);
-/** Folders that are not watched are looked at this often, and not for more than a twentieth of the time. */
+/** Poll interval of folders that are not watched; polling takes at most a twentieth of the time. */
 const POLL_MS = 1_000;
 const POLL_SHARE = 20;
 
 /**
- * Tells which paths below the folders changed, were made or went. Folders that are not there yet are waited for.
- * Of `shallow` ones only what lies right in them is told: below may be whole copies of projects.
- * Nothing that happens after it resolved is missed: docs/adr/015-watching.md says why we do it ourselves.
+ * Reports paths below the folders that were changed, created or deleted, and waits for folders that do not exist yet.
+ * For `shallow` folders only direct entries are reported, because they may contain copies of whole projects. No change
+ * after it resolves is missed; see docs/adr/015-watching.md.
  */
 export async function watchFolders(folders: readonly string[], shallow: readonly string[], options: WatchOptions): Promise<Watching> {
   const watches = new Watches(options);
@@ -52,14 +52,14 @@ export async function watchFolders(folders: readonly string[], shallow: readonly
 
 type OnChange = (is: "rename" | "change", name: string | null) => void;
 
-/** A folder to be watched. */
+/** A watched folder. */
 interface Watched {
   readonly folder: string;
   readonly recursive: boolean;
   readonly onChange: OnChange;
 }
 
-/** One that is polled, and how what lies in it looked last. */
+/** A polled folder with the last stamps of its entries. */
 interface Polled extends Watched {
   readonly identity: string;
   stamps: ReadonlyMap<string, string>;
@@ -73,10 +73,10 @@ class Watches {
   #poll: NodeJS.Timeout | null = null;
   readonly #onPaths: WatchOptions["onPaths"];
   readonly #onError: WatchOptions["onError"];
-  /** Linux has no word for "and everything below": each folder is watched by itself. */
+  /** Linux has no recursive watches: each folder is watched separately. */
   readonly #isRecursive: boolean;
-  readonly #told = new Set<string>();
-  /** The folders we were given, and whether with everything below: when one goes, it is waited for again. */
+  readonly #reported = new Set<string>();
+  /** The given folders, and whether recursively: if one is deleted, it is waited for again. */
   readonly #beginnings = new Map<string, boolean>();
   #isStopped = false;
 
@@ -92,15 +92,15 @@ class Watches {
     return this.#polled.size;
   }
 
-  /** A folder that is given both alone and with everything below counts as the latter. */
+  /** A folder given both shallow and deep counts as deep. */
   beginAt(folder: string, isDeep: boolean): void {
     this.#beginnings.set(folder, isDeep || this.#beginnings.get(folder) === true);
   }
 
-  /** A folder with everything below it, as it lies there. What is in it already is not told. */
+  /** Watches a folder recursively. Existing entries are not reported. */
   async below(folder: string): Promise<void> {
     if (this.#isRecursive) return this.#addTree(folder);
-    // First look after it, then look into it: what comes meanwhile is told.
+    // Watch first, then list, so that nothing in between is missed.
     for (const left = [folder]; left.length > 0 && !this.#isStopped; await breathe()) {
       const path = left.pop() as string;
       this.#enterable(path);
@@ -108,11 +108,14 @@ class Watches {
     }
   }
 
-  /** A path that is new: if it is a folder, all that is in it already is told, and from now on what happens there. Links are not followed, except to where we begin. */
+  /**
+   * A new path: if it is a folder, reports its entries and watches it. Links are not followed, except for the given
+   * folders.
+   */
   #enter(path: string, isBeginning = false): void {
     const stat = (isBeginning ? statSync : lstatSync)(path, { throwIfNoEntry: false });
     if (stat?.isDirectory() !== true || (this.#watchers.get(path) ?? this.#polled.get(path))?.identity === identityOf(stat)) return;
-    // One of the same name that went and came back is another one.
+    // A folder that was deleted and created again is another one.
     this.#end(path);
     this.#enterable(path);
     const inside = entriesIn(path).map(({ name }) => join(path, name));
@@ -124,12 +127,12 @@ class Watches {
     this.add(folder, { onNew: (path) => this.#enter(path) });
   }
 
-  /** Of a folder that is moved into a tree, macOS and Windows do not tell what is in it. */
+  /** macOS and Windows do not report the contents of a folder that is moved into a tree. */
   #addTree(folder: string): void {
-    this.add(folder, { recursive: true, onNew: (path) => this.#tellBelow(path) });
+    this.add(folder, { recursive: true, onNew: (path) => this.#reportBelow(path) });
   }
 
-  #tellBelow(folder: string): void {
+  #reportBelow(folder: string): void {
     if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return;
     const paths: string[] = [];
     for (const left = [folder]; left.length > 0; ) {
@@ -142,13 +145,13 @@ class Watches {
     if (paths.length > 0) this.#onPaths(paths);
   }
 
-  /** Tells what happens right in a folder, or in all of it. */
+  /** Watches a folder, optionally recursively. */
   add(folder: string, { onNew, recursive = false }: { onNew?: (path: string) => void; recursive?: boolean } = {}): void {
     if (this.#isStopped || this.#watchers.has(folder) || this.#polled.has(folder)) return;
     this.#start(folder, folder, recursive, (is, name) => {
       if (name !== null) this.#onPaths([join(folder, name)]);
-      // Windows names nothing when more happened than it could note down: anything may have changed.
-      else if (recursive) this.#tellBelow(folder);
+      // On overflow Windows names no file: anything may have changed.
+      else if (recursive) this.#reportBelow(folder);
       else this.#onPaths(entriesIn(folder).map((entry) => join(folder, entry.name)));
       if (is !== "rename") return;
       if (name !== null) onNew?.(join(folder, name));
@@ -156,28 +159,28 @@ class Watches {
     });
   }
 
-  /** Until a folder is there, by way of the nearest one above it: a whole home is too much to watch for one folder that may come to be. */
+  /** Waits for a folder by watching the nearest existing ancestor; watching a whole home would be too expensive. */
   await(folder: string, isDeep = true): void {
     const above = nearestFolder(folder);
     if (above === folder) {
       if (!isDeep) this.add(folder);
       else if (this.#isRecursive) this.#addTree(folder);
       this.#onPaths(entriesIn(folder).map(({ name }) => join(folder, name)));
-      if (isDeep && this.#isRecursive) this.#tellBelow(folder);
+      if (isDeep && this.#isRecursive) this.#reportBelow(folder);
       else if (isDeep) this.#enter(folder, true);
       return;
     }
     const key = `${above} for ${isDeep ? "all of " : ""}${folder}`;
-    const look = () => {
+    const check = () => {
       if (this.#isStopped || (!existsSync(folder) && nearestFolder(folder) === above)) return;
       this.#end(key);
       this.await(folder, isDeep);
     };
-    this.#start(key, above, false, look);
-    look();
+    this.#start(key, above, false, check);
+    check();
   }
 
-  /** Gone, or gone and made anew: then nothing more is told of it. */
+  /** The folder was deleted, or deleted and created again; the watch is dead. */
   #isAnother(folder: string): boolean {
     const watched = this.#watchers.get(folder) ?? this.#polled.get(folder);
     const stat = statSync(folder, { throwIfNoEntry: false });
@@ -196,7 +199,7 @@ class Watches {
     if (error !== null) this.#fail(key, watched, error);
   }
 
-  /** Has the operating system watch a folder; the error where it does not. */
+  /** Starts a watch; returns the error if it fails. */
   #begin(key: string, watched: Watched): NodeJS.ErrnoException | null {
     const { folder, recursive, onChange } = watched;
     try {
@@ -211,11 +214,11 @@ class Watches {
     }
   }
 
-  /** A folder that is gone is not watched any more, and that is no failure. One reason is told once: there may be thousands of folders. */
+  /** A deleted folder is no failure. Each reason is reported once, because there may be thousands of folders. */
   #fail(key: string, watched: Watched, error: NodeJS.ErrnoException): void {
     const { folder, recursive } = watched;
     if (this.#isStopped) return;
-    // Windows tells by an error that a watched folder was deleted.
+    // Windows reports a deleted folder as an error.
     if (!existsSync(folder)) {
       watched.onChange("rename", null);
       return;
@@ -225,9 +228,9 @@ class Watches {
       this.#onPolled(this.polled);
       this.#pollSoon(POLL_MS);
     }
-    if (this.#told.has(error.code ?? error.message)) return;
-    this.#told.add(error.code ?? error.message);
-    this.#onError(LIMITS.has(error.code) ? new Error(`${limitOf(error)}; other folders are polled instead, so that changes there show later`) : error);
+    if (this.#reported.has(error.code ?? error.message)) return;
+    this.#reported.add(error.code ?? error.message);
+    this.#onError(LIMITS.has(error.code) ? new Error(`${limitOf(error)}; other folders are polled, so changes there are noticed later`) : error);
   }
 
   #pollSoon(ms: number): void {
@@ -239,14 +242,14 @@ class Watches {
     const began = performance.now();
     let hasRoom = true;
     for (const [key, polled] of this.#polled) {
-      // Others may have stopped watching: then this folder is watched from here on, and looked at a last time.
+      // Watches may have become available: watch this folder again and check it a last time.
       hasRoom &&= this.#begin(key, polled) === null;
       if (hasRoom) this.#polled.delete(key);
       this.#compare(polled);
       await breathe();
       if (this.#isStopped) return;
     }
-    if (hasRoom) this.#told.clear();
+    if (hasRoom) this.#reported.clear();
     this.#onPolled(this.polled);
     this.#poll = null;
     this.#pollSoon(Math.max(POLL_MS, POLL_SHARE * (performance.now() - began)));
@@ -278,10 +281,10 @@ class Watches {
 
 const limitOf = ({ code }: NodeJS.ErrnoException) =>
   code === "ENOSPC"
-    ? "the system watches no more folders (fs.inotify.max_user_watches)"
-    : "the system lets no more processes watch (fs.inotify.max_user_instances)";
+    ? "the limit of watched folders is reached (fs.inotify.max_user_watches)"
+    : "the limit of inotify instances is reached (fs.inotify.max_user_instances)";
 
-/** How what lies in a folder looks: of files what changes when they are written, of folders only that they are there. */
+/** Stamps of a folder's entries: size and time of files, existence of folders. */
 function stampsIn(folder: string, recursive: boolean): ReadonlyMap<string, string> {
   const stamps = new Map<string, string>();
   for (const name of namesIn(folder, recursive)) {
@@ -295,19 +298,19 @@ function namesIn(folder: string, recursive: boolean): readonly string[] {
   try {
     return readdirSync(folder, { recursive, encoding: "utf8" });
   } catch {
-    // Gone; that is told by its absence.
+    // Deleted; noticed by its absence.
     return [];
   }
 }
 
-/** Numbers of folders that went are given to new ones at once; when they were made tells them apart. */
+/** Inodes of deleted folders are reused at once; the creation time distinguishes them. */
 const identityOf = (stat: Stats | undefined) => `${stat?.ino} ${stat?.birthtimeMs}`;
 
 function entriesIn(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Gone again; that will be told.
+    // Deleted again; this will be reported.
     return [];
   }
 }

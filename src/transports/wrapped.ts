@@ -10,32 +10,37 @@ export interface WrapOptions {
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Told of each line it prints, before anybody else gets it. Left out where nobody reads along: then it prints where we would. */
+  /** Called with each line before it is passed on. If omitted, the command inherits our stdout. */
   readonly onLine?: (line: string) => void;
-  /** Where what it prints goes, byte by byte; null for nowhere. */
+  /** Where its output is written, unchanged; null: nowhere. */
   readonly output: Writable | null;
-  /** It can be written to; otherwise it reads what we would. */
+  /** Whether `write` is possible; otherwise it inherits our stdin. */
   readonly listens?: boolean;
-  /** Its complaints go nowhere; otherwise they go where ours do. */
+  /** Discards its stderr; otherwise it inherits ours. */
   readonly isQuiet?: boolean;
-  /** Reads its output on if this process is killed: see `startStandby`. Without one, the command's next write fails then. */
+  /**
+   * Continues to read its output if this process is killed, see `startStandby`. Without it, the command's next write
+   * fails then.
+   */
   readonly standby?: (pid: number) => Pick<StandbyOptions, "command" | "input">;
 }
 
 export interface Wrapped {
   readonly pid: number;
-  /** Resolves when it has ended and everything it printed was passed on. */
+  /** Resolves when it has ended and all its output was passed on. */
   readonly ended: Promise<RunEnded>;
-  /** False once it no longer reads. */
+  /** Returns false once it no longer reads. */
   write(line: string): boolean;
-  /** Says that nothing more will come. */
+  /** Closes its stdin. */
   endInput(): void;
   kill(signal: NodeJS.Signals): void;
 }
 
 const NEWLINE = 10;
 
-/** Runs a command as if we were not there: same input, same output, same terminal, same end. Rejects where it cannot be started. */
+/**
+ * Runs a command with the same input, output, terminal and exit code as without us. Rejects if it cannot be started.
+ */
 export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet, standby }: WrapOptions): Promise<Wrapped> {
   const reads = onLine !== undefined || output === null;
   const stdio = [listens === true ? "pipe" : "inherit", reads ? "pipe" : "inherit", isQuiet === true ? "ignore" : "inherit"] as const;
@@ -50,7 +55,7 @@ export async function wrap({ command, env, cwd, onLine, output, listens, isQuiet
     const started = isReady ? startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout }) : NO_STANDBY;
     passOn(child.stdout, output, onLine ?? (() => {}), started);
   }
-  // It may close its input whenever it likes.
+  // The command may close its stdin at any time.
   child.stdin?.on("error", () => {});
   const ended = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
   await started;
@@ -71,13 +76,16 @@ function send(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.exitCode === null && child.signalCode === null) child.kill(signal);
 }
 
-/** Records what is read, then passes it on unchanged. When the consumer closes its end, closes ours too, so that the command's next write fails as it would without us. */
+/**
+ * Records data, then passes it on unchanged. If the consumer closes its end, closes ours too, so that the command's
+ * next write fails as it would without us.
+ */
 export function passOn(from: Readable, to: Writable | null, onLine: (line: string) => void, standby = NO_STANDBY) {
   const lines = new Lines(onLine);
   from.on("data", (chunk: Buffer) => {
     standby.hold(chunk);
     lines.push(chunk);
-    // Before it is written: the consumer may run first after a write, and a death in between would pass the chunk on twice.
+    // Before the write: the consumer may run right after it, and a crash in between would pass the chunk on twice.
     standby.drop();
     if (to === null || to.write(chunk)) return;
     from.pause();
@@ -92,7 +100,7 @@ export function passOn(from: Readable, to: Writable | null, onLine: (line: strin
   });
 }
 
-/** Cuts bytes into lines. One that is longer than any record can be is passed over. */
+/** Splits bytes into lines. Lines longer than any record are skipped. */
 class Lines {
   readonly #onLine: (line: string) => void;
   #parts: Buffer[] = [];
@@ -126,10 +134,10 @@ class Lines {
   }
 }
 
-/** What others send to us is meant for the command. What a terminal sends goes to everybody before it, so that the command has it already. */
+/** Signals to us are forwarded to the command. Those from a terminal reach it directly. */
 const { forwarded: FORWARDED, fromTerminal: FROM_TERMINAL } = signalsOf(process.platform);
 
-/** Hands signals on as long as it runs. The answer takes that back. */
+/** Forwards signals; returns a function that stops it. */
 export function forwardSignals({ kill }: Wrapped): () => void {
   const { stdin, stdout, stderr } = process;
   const isForeground = [stdin, stdout, stderr].some((stream) => stream.isTTY);
@@ -145,7 +153,7 @@ export function forwardSignals({ kill }: Wrapped): () => void {
   };
 }
 
-/** Ends as the command ended, so that whoever waits for us sees no difference. */
+/** Exits like the command, with its code or signal. */
 export function endAs({ code, signal }: RunEnded): void {
   if (signal === null) {
     process.exitCode = code ?? 1;

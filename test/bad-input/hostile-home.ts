@@ -1,7 +1,10 @@
 import { agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../claude-records.ts";
 import { type SpoilableHome, spoilable } from "./homes.ts";
 
-/** What terminals obey (CSI, OSC for titles, links and the clipboard, C1, DEL) and what deceives readers (bidi controls, zero-width characters, tags). */
+/**
+ * What terminals obey (CSI, OSC for titles, links and the clipboard, C1, DEL) and what deceives readers (bidi controls,
+ * zero-width characters, tags).
+ */
 export const EVIL =
   "\u001b[31m\u001b]0;title\u0007\u001b]52;c;ZXZpbA==\u001b\\\u001b]8;;http://evil.invalid\u0007\u009b2J\u009d0;x\u009c\u007f\u0085\u0090\r\n\u202eevil\u2066\u200b\u{e0041}\ufeff\u0000\u001b[";
 
@@ -14,7 +17,7 @@ export interface HostileHome extends SpoilableHome {
   readonly agentId: string;
 }
 
-/** A home whose only thread has hostile text wherever a product writes somebody's words. */
+/** A home whose only thread has hostile text wherever a product writes text. */
 export function hostileHome(folder: string): HostileHome {
   const home = spoilable(folder, "a-single");
   const agentId = `a0b1${EVIL}`;

@@ -30,7 +30,7 @@ export async function look(home: string, data: string, more: { readonly provider
   return { machine, shown, examined: examine(machine.library, await loadSettings(env), env, null) };
 }
 
-/** What the files still say is shown, what they no longer say is told, and every model call counts once. */
+/** What the files still say is shown, what they no longer say is reported, and every model call counts once. */
 export function expectNothingLost(home: string, truth: readonly RecordedThread[], { machine, shown, examined }: Look) {
   const remains = remainsOf(home);
   expect(lost(remains, truth, shown), `in ${home}`).toEqual([]);

@@ -1,4 +1,7 @@
-/** Ways in which files go bad: crashes, full disks, editors, copies over the wrong wire. Each changes the bytes of one file. */
+/**
+ * Ways in which files go bad: crashes, full disks, editors, copies over the wrong wire. Each changes the bytes of one
+ * file.
+ */
 import type { Random } from "../../scripts/bench/random.ts";
 
 export interface Mutation {

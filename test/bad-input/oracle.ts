@@ -1,5 +1,6 @@
 /**
- * What files still say, by a scan of its own: it shares no code with the product, so that a mistake cannot agree with itself.
+ * What files still say, by a scan of its own: it shares no code with the product, so that a mistake cannot agree with
+ * itself.
  * It knows far less than the product. Whatever it finds must be shown; what else is shown is not its business.
  */
 import { readFileSync } from "node:fs";
@@ -16,7 +17,10 @@ export interface Remains {
   readonly agents: ReadonlySet<string>;
   /** Calls that asked for an agent. */
   readonly calls: ReadonlySet<string>;
-  /** Model calls, by the id of the response: those that must count, and those whose record is damaged and may say less than it did. */
+  /**
+   * Model calls, by the id of the response: those that must count, and those whose record is damaged and may say less
+   * than it did.
+   */
   readonly responses: ReadonlySet<string>;
   readonly doubtful: ReadonlySet<string>;
   /** Files with a line in them that cannot be read, and files that hold nothing. */
@@ -85,16 +89,17 @@ function scanLines(path: string, bytes: Buffer, found: Found) {
     if (line.includes("\ufffd")) damaged.add(rows.at(-1));
   }
   if (written === 0) found.spoilt.add(path);
-  const said = rows.filter((row) => row.type === "user" || row.type === "assistant");
-  // A file that begins in the middle of a conversation is the product's own work, unless its beginning is what was lost.
-  const begins = beginsBadly || said.some((row) => row.type === "user" && row.parentUuid === null) || said[0]?.parentUuid === null;
-  if (agent !== undefined && begins && said.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))) found.agents.add(agent);
+  const messages = rows.filter((row) => row.type === "user" || row.type === "assistant");
+  // A file that begins in the middle of a conversation is the product's own work, unless its beginning is what was
+  // lost.
+  const begins = beginsBadly || messages.some((row) => row.type === "user" && row.parentUuid === null) || messages[0]?.parentUuid === null;
+  if (agent !== undefined && begins && messages.some((row) => row.isSidechain === true && typeof row.uuid === "string" && isWork(row))) found.agents.add(agent);
   const thread = basename(path, ".jsonl");
-  if (agent === undefined && UUID.test(thread) && said.some((row) => typeof row.uuid === "string")) found.threads.add(thread);
-  for (const row of said) scanRow(row, damaged.has(row), found);
+  if (agent === undefined && UUID.test(thread) && messages.some((row) => typeof row.uuid === "string")) found.threads.add(thread);
+  for (const row of messages) scanRow(row, damaged.has(row), found);
 }
 
-/** Nobody needs these, so nobody looks whether they are whole. */
+/** Not needed, so damage in them is not checked. */
 const isPassedOver = (line: string) =>
   line.startsWith('{"type":"api-request') ||
   /^\{"parentUuid":(null|"[^"]*"),"isSidechain":(true|false),("agentId":"[^"]*",)?"attachment":\{"type":"[a-z_]+"/.test(line);

@@ -1,4 +1,4 @@
-/** What every exporter owes: everybody once, every call once, the same thing twice for the same input, no secrets, nothing that acts. */
+/** What every exporter owes: every agent once, every call once, deterministic, no secrets, no active content. */
 import { expect, it } from "vitest";
 import { Redactor } from "../../src/core/redaction.ts";
 import { everyone, redacted, type Story } from "../../src/core/story.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type { FixtureSource } from "./sources.ts";
 
-/** A record, and the file that somebody put it into. */
+/** A record and its file. */
 export class JunkRecord {
   readonly source: FixtureSource;
   readonly record: Uint8Array;

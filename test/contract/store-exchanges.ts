@@ -43,7 +43,7 @@ export function exchangeContract(name: string, open: () => Promise<Store>): void
     const ids = (filter: Partial<Parameters<Store["exchanges"]>[0]> = {}) => store.exchanges({ under: UNDER, limit: 99, ...filter }).map(({ id }) => id);
     const file = state("/root/a");
 
-    it("are given back as they were told last, newest first, page by page, by thread and by speaker", () => {
+    it("are returned in their last version, newest first, page by page, by thread and by speaker", () => {
       const first = [exchange("r1", 1), exchange("r2", 2, { how: "open" }), exchange("r3", 2, { thread: B, speaker: B })];
       store.commit([{ ...batch(file, []), exchanges: first }]);
       const grown = { ...file, size: 20, offset: 20 };

@@ -24,7 +24,7 @@ export const state = (path: string, more: Partial<FileState> = {}): FileState =>
   ...more,
 });
 
-export const seen = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
+export const observationOf = (speaker: AgentKey, place: string, fact: Fact, keys: readonly string[] = []): Observation => ({
   ...fact,
   id: observationId(place, 0),
   at: 1,
@@ -32,8 +32,8 @@ export const seen = (speaker: AgentKey, place: string, fact: Fact, keys: readonl
   keys: keys.map((k) => recordKey("toy", k)),
   order: 1,
 });
-export const said = (speaker: AgentKey, place: string, record: string): Observation =>
-  seen(speaker, place, { type: "record", role: "user", stands: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
+export const recordIn = (speaker: AgentKey, place: string, record: string): Observation =>
+  observationOf(speaker, place, { type: "record", role: "user", state: "open", certain: true, calls: [], results: [], text: null, message: true }, [record]);
 export const batch = (after: FileState, observations: readonly Observation[], before: FileState | null = null): FileBatch => ({
   before,
   after,

@@ -1,14 +1,16 @@
 /** What every store promises: each runs the whole suite. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type AgentKey, agentKey, recordKey, threadKey } from "../../src/core/ids.ts";
+import { type AgentKey, agentKey, threadKey } from "../../src/core/ids.ts";
 import type { SpentRow } from "../../src/core/stats.ts";
 import { allFacts, type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
 import { NO_USAGE } from "../../src/core/usage.ts";
 import { exchangeContract } from "./store-exchanges.ts";
-import { A, B, batch, C, ids, root, said, seen, state, UNDER } from "./store-toys.ts";
+import { textContract } from "./store-texts.ts";
+import { A, B, batch, C, ids, observationOf, recordIn, root, state, UNDER } from "./store-toys.ts";
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
   exchangeContract(name, open);
+  textContract(name, open);
   describe(`the store ${name}`, () => {
     let store: Store;
     beforeEach(async () => {
@@ -36,7 +38,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("gives back files and facts as they came", () => {
-      const fact = said(A, "/root/a:1", "r1");
+      const fact = recordIn(A, "/root/a:1", "r1");
       expect(store.commit([batch(state("/root/a"), [fact])])).toEqual([true]);
       expect([store.fileCount(), store.file("/root/a")]).toEqual([1, state("/root/a")]);
       expect(allFacts(store.facts([A], UNDER))).toEqual([fact]);
@@ -84,7 +86,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("takes the same batch once", () => {
-      const once = batch(state("/root/a"), [said(A, "/root/a:1", "r1")]);
+      const once = batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]);
       expect(store.commit([once])).toEqual([true]);
       expect(store.commit([once])).toEqual([false]);
       expect(allFacts(store.facts([A], UNDER)).length).toBe(1);
@@ -92,30 +94,33 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("takes a batch only if it goes on from what is stored, cursor and facts together", () => {
       const first = state("/root/a");
-      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const second = { ...first, offset: 20, size: 20 };
       expect(
-        store.commit([batch(second, [said(A, "/root/a:2", "r2")], first), batch({ ...first, offset: 30, size: 30 }, [said(A, "/root/a:3", "r3")], first)]),
+        store.commit([
+          batch(second, [recordIn(A, "/root/a:2", "r2")], first),
+          batch({ ...first, offset: 30, size: 30 }, [recordIn(A, "/root/a:3", "r3")], first),
+        ]),
       ).toEqual([true, false]);
       expect(store.file("/root/a")?.offset).toBe(20);
       expect(ids(allFacts(store.facts([A], UNDER)))).toEqual(["/root/a:1#0", "/root/a:2#0"]);
     });
 
-    it("takes back what an older generation of a file said", () => {
+    it("retracts the facts of an older generation of a file", () => {
       const first = state("/root/a");
-      store.commit([{ ...batch(first, [said(A, "/root/a:1", "r1")]), problems: [{ code: "line-not-json", where: "/root/a:2", detail: "1 byte" }] }]);
+      store.commit([{ ...batch(first, [recordIn(A, "/root/a:1", "r1")]), problems: [{ code: "line-not-json", where: "/root/a:2", detail: "1 byte" }] }]);
       project([A], [root(A, 1)]);
       expect(store.stale()).toEqual([]);
-      store.commit([batch({ ...first, generation: 1 }, [said(B, "/root/a:1", "r9")], first)]);
+      store.commit([batch({ ...first, generation: 1 }, [recordIn(B, "/root/a:1", "r9")], first)]);
       expect([...store.stale()].sort()).toEqual([A, B]);
       expect(allFacts(store.facts([A], UNDER))).toEqual([]);
       expect(ids(allFacts(store.facts([B], UNDER)))).toEqual(["/root/a:1#0"]);
       expect(store.problems(3)).toEqual([]);
     });
 
-    it("keeps what a file said that is gone, and says that it is", () => {
+    it("keeps the facts of a file that is gone, and says that it is", () => {
       const first = state("/root/a");
-      const file = seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } });
+      const file = observationOf(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } });
       store.commit([batch(first, [file])]);
       store.commit([batch({ ...first, gone: true, size: 0 }, [], first)]);
       expect(store.file("/root/a")?.gone).toBe(true);
@@ -124,14 +129,14 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("knows a file as large as it is now", () => {
       const first = state("/root/a");
-      store.commit([batch(first, [seen(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
+      store.commit([batch(first, [observationOf(A, "/root/a:1", { type: "agent-described", agent: A, file: { path: "/root/a", bytes: 1 } })])]);
       store.commit([batch({ ...first, size: 99, offset: 99 }, [], first)]);
       expect(allFacts(store.facts([A], UNDER))[0]).toMatchObject({ file: { path: "/root/a", bytes: 99 } });
     });
 
-    it("takes back what a row of a database said when the row comes again, and nothing else, however often", () => {
+    it("retracts the facts of a row of a database when the row comes again, and nothing else, however often", () => {
       const path = "/root/db#a";
-      const row = (name: string, record: string) => said(A, `${path}:${name}`, record);
+      const row = (name: string, record: string) => recordIn(A, `${path}:${name}`, record);
       const trouble = (name: string) => ({ code: "record-malformed", where: `${path}:${name}`, detail: "x" }) as const;
       const text = (name: string, words: string): SaidText => ({ speaker: A, at: 1, record: null, place: { row: name }, text: words });
       let before = state(path, { within: "/root/db" });
@@ -167,17 +172,17 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       let before: FileState | null = null;
       for (let n = 1; n <= 80; n += 1) {
         const after: FileState = state("/root/a", { offset: n, size: n, lines: n });
-        store.commit([batch(after, [said(A, `/root/a:${n}`, `r${n}`)], before)]);
+        store.commit([batch(after, [recordIn(A, `/root/a:${n}`, `r${n}`)], before)]);
         before = after;
       }
       expect(allFacts(store.facts([A], UNDER)).length).toBe(80);
     });
 
     it("joins threads that share a record, a name, or speak of each other, through others too", () => {
-      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "same")]), batch(state("/root/b"), [said(B, "/root/b:1", "same")])]);
+      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "same")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "same")])]);
       store.commit([
         batch(state("/root/c"), [
-          seen(C, "/root/c:1", {
+          observationOf(C, "/root/c:1", {
             type: "parent-named",
             child: C,
             parent: agentKey("toy", "bbbbbbbb", "x"),
@@ -193,9 +198,9 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     const below = (child: AgentKey, parent: AgentKey, place: string) =>
-      seen(child, place, { type: "parent-named", child, parent, rule: "r", source: "child_rollout", confidence: 1, says: "s" });
+      observationOf(child, place, { type: "parent-named", child, parent, rule: "r", source: "child_rollout", confidence: 1, says: "s" });
 
-    it("knows threads that only others name: lists each, finds it, and joins it with whoever names it", () => {
+    it("knows threads that only others name: lists each, finds it, and joins it with the threads that name it", () => {
       const [X, Y] = [threadKey("toy", "xxxxxxxx"), threadKey("toy", "yyyyyyyy")];
       store.commit([batch(state("/root/a"), [below(A, X, "/root/a:1")]), batch(state("/root/b"), [below(B, Y, "/root/b:1")])]);
       expect([...store.stale()].sort()).toEqual([A, B, X, Y]);
@@ -208,7 +213,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.roots({ under: ["/else"], limit: 9 })).toEqual([]);
       expect(store.named("xxxx", UNDER).map((r) => r.key)).toEqual([X]);
       // Its own records come later.
-      store.commit([batch(state("/root/x"), [said(X, "/root/x:1", "r1")])]);
+      store.commit([batch(state("/root/x"), [recordIn(X, "/root/x:1", "r1")])]);
       expect(store.stale()).toContain(X);
       project([A, X], [root(X, 3)]);
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => [r.key, r.lastActivity])).toEqual([
@@ -217,7 +222,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       ]);
     });
 
-    it("joins a chain of threads that each name only the next, in whatever order they are told", () => {
+    it("joins a chain of threads that each name only the next, in whatever order they are reported", () => {
       const [root_, middle, leaf] = [A, B, C];
       store.commit([batch(state("/root/c"), [below(leaf, middle, "/root/c:1")])]);
       project([leaf, middle], [root(middle, 1)]);
@@ -228,28 +233,36 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([A]);
     });
 
-    it("stays stale for what was told while somebody worked it out", () => {
+    it("lists the agents that may still change, newest activity first", () => {
+      for (const key of [A, B, C]) store.commit([batch(state(`/root/${key}`), [recordIn(key, `/root/${key}:1`, "r1")])]);
+      for (const [i, key] of [A, B, C].entries()) project([key], [{ ...root(key, i + 1), settled: key === B }]);
+      expect(store.unsettled(UNDER, 0)).toEqual([C, A]);
+      expect(store.unsettled(UNDER, 2)).toEqual([C]);
+      expect(store.unsettled(["/else"], 0)).toEqual([]);
+    });
+
+    it("stays stale for changes during its projection", () => {
       const first = state("/root/a");
-      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const { versions } = store.facts([A], UNDER);
-      store.commit([batch({ ...first, offset: 20, size: 20 }, [said(A, "/root/a:2", "r2")], first)]);
+      store.commit([batch({ ...first, offset: 20, size: 20 }, [recordIn(A, "/root/a:2", "r2")], first)]);
       store.project({ versions, roots: [root(A, 1)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([A]);
     });
 
     it("drops what a slower process worked out from older facts", () => {
       const first = state("/root/a");
-      store.commit([batch(first, [said(A, "/root/a:1", "r1")])]);
+      store.commit([batch(first, [recordIn(A, "/root/a:1", "r1")])]);
       const old = store.facts([A], UNDER).versions;
-      store.commit([batch({ ...first, offset: 20, size: 20 }, [said(A, "/root/a:2", "r2")], first)]);
+      store.commit([batch({ ...first, offset: 20, size: 20 }, [recordIn(A, "/root/a:2", "r2")], first)]);
       project([A], [root(A, 2)]);
       store.project({ versions: old, roots: [root(A, 1)], agents: [], spent: new Map(), problems: [] });
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.lastActivity)).toEqual([2]);
       expect(store.stale()).toEqual([]);
     });
 
-    it("takes everything for stale when told so, and keeps what it has until it is worked out anew", () => {
-      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")]), batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
+    it("marks everything as stale on request, and keeps projections until they are replaced", () => {
+      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
       const { versions } = store.facts([A, B], UNDER);
       store.project({ versions, roots: [root(A, 1), root(B, 2)], agents: [], spent: new Map(), problems: [] });
       expect(store.stale()).toEqual([]);
@@ -261,7 +274,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("replaces what was worked out, so that a late parent moves a root", () => {
-      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")]), batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
+      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]), batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
       project([A], [root(A, 1)]);
       project([B], [root(B, 2)]);
       expect(store.roots({ under: UNDER, limit: 9 }).map((r) => r.key)).toEqual([B, A]);
@@ -272,7 +285,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     it("pages through roots, newest first, without a gap or a repeat", () => {
       const keys = Array.from({ length: 25 }, (_, i) => threadKey("toy", `thread-${String(i).padStart(2, "0")}`));
       for (const [i, key] of keys.entries()) {
-        store.commit([batch(state(`/root/${i}`), [said(key, `/root/${i}:1`, `r${i}`)])]);
+        store.commit([batch(state(`/root/${i}`), [recordIn(key, `/root/${i}:1`, `r${i}`)])]);
         project([key], [root(key, Math.floor(i / 3))]);
       }
       const pages: AgentKey[] = [];
@@ -290,8 +303,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("shows only what lies below the roots that are looked at", () => {
       store.commit([
-        batch(state("/root/a"), [said(A, "/root/a:1", "r1")]),
-        batch(state("/else/a", { root: "/else" }), [said(A, "/else/a:1", "r2"), said(B, "/else/a:2", "r3")]),
+        batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")]),
+        batch(state("/else/a", { root: "/else" }), [recordIn(A, "/else/a:1", "r2"), recordIn(B, "/else/a:2", "r3")]),
       ]);
       project([A], [root(A, 1)]);
       project([B], [root(B, 2)]);
@@ -303,7 +316,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("finds agents by the beginning of either id, whatever its case", () => {
-      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")])]);
+      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")])]);
       const child = agentKey("toy", "aaaaaaaa", "Child%1");
       store.project({
         versions: store.facts([A], UNDER).versions,
@@ -321,7 +334,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
 
     it("gives what was spent, by whom it was asked for, and forgets it when it is worked out anew", () => {
-      store.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")])]);
+      store.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")])]);
       const row = (day: string): SpentRow => ({
         day,
         provider: "toy",
@@ -347,7 +360,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it("counts problems of files and of threads, with examples", () => {
       const trouble = { code: "line-not-json", where: "/root/a:1", detail: "x" } as const;
-      store.commit([{ ...batch(state("/root/a"), [said(A, "/root/a:2", "r1")]), problems: [trouble, { ...trouble, where: "/root/a:3" }] }]);
+      store.commit([{ ...batch(state("/root/a"), [recordIn(A, "/root/a:2", "r1")]), problems: [trouble, { ...trouble, where: "/root/a:3" }] }]);
       const conflict = { code: "parent-conflict", where: A, detail: "y" } as const;
       store.project({ versions: store.facts([A], UNDER).versions, roots: [], agents: [], spent: new Map(), problems: [conflict] });
       expect(store.problems(1)).toEqual([
@@ -362,32 +375,6 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const trouble = { code: "line-not-json", where: "/root/a", detail: "more of the same", times: 41 } as const;
       store.commit([{ ...batch(state("/root/a"), []), problems: [{ ...trouble, times: 1 }, trouble] }]);
       expect(store.problems(1).map((p) => p.count)).toEqual([42]);
-    });
-
-    it("finds what was said by its words, best first, copies once, and not what was taken back", () => {
-      const first = state("/root/a");
-      const say = (text: string, line: number, record: string | null = null): SaidText => ({
-        speaker: A,
-        at: line,
-        record: record === null ? null : recordKey("toy", record),
-        place: { line, offset: line * 10 },
-        text,
-      });
-      store.commit([
-        { ...batch(first, [said(A, "/root/a:1", "r1")]), texts: [say("the quick brown fox", 1), say('a Lazy dog\'s "bone"', 2, "same")] },
-        { ...batch(state("/root/b"), [said(B, "/root/b:1", "r2")]), texts: [{ ...say("a lazy dog's bone", 2, "same"), speaker: B }] },
-      ]);
-      const found = (...words: string[]) => store.search(words, UNDER, 10).map((hit) => ("line" in hit.place ? hit.place.line : hit.place.row));
-      expect(found("quick", "fo")).toEqual([1]);
-      expect(found("qui", "fox")).toEqual([]);
-      expect(found("LAZY")).toEqual([2]);
-      expect(found("dog's")).toEqual([2]);
-      expect(found('"bone"', "OR", "fox")).toEqual([]);
-      expect(found()).toEqual([]);
-      expect(store.search(["fox"], UNDER, 10)).toEqual([{ speaker: A, path: "/root/a", place: { line: 1, offset: 10 }, at: 1 }]);
-      expect(store.search(["fox"], ["/else"], 10)).toEqual([]);
-      store.commit([batch({ ...first, generation: 1 }, [], first)]);
-      expect(found("fox")).toEqual([]);
     });
 
     it("remembers notes", () => {

@@ -1,4 +1,7 @@
-/** The board in a real browser, over a server that is followed: live cards, waits, moves by hand and by keys, the log over all threads, notices. */
+/**
+ * The board in a real browser, over a server that is followed: live cards, waits, moves by hand and by keys, the log
+ * over all threads, notices.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";

@@ -66,7 +66,7 @@ function crowd(story: Story, size: number): Story {
 }
 
 describe("an exported page", () => {
-  it("shows the tree, a bar for everybody and what each did; links lead to it, and nothing is loaded", async () => {
+  it("shows the tree, a bar per agent and their events; links lead to it, and nothing is loaded", async () => {
     const { page, heard } = await open(recorded);
     const agents = [...everyone(recorded)].length;
     expect(await page.locator(".tree .row[data-agent]").count()).toBe(agents);
@@ -81,7 +81,7 @@ describe("an exported page", () => {
     await page.close();
   });
 
-  it("finds agents by what they said", async () => {
+  it("finds agents by their text", async () => {
     const { page, heard } = await open(recorded);
     await page.keyboard.press("/");
     await page.keyboard.type("late leaf");
@@ -104,7 +104,7 @@ describe("an exported page", () => {
     await page.close();
   });
 
-  it("runs nothing that stands in a transcript", async () => {
+  it("runs nothing that is in a transcript", async () => {
     const hostile = (story: Story): Story => ({
       ...story,
       record: { ...story.record, title: HOSTILE, description: HOSTILE, statusReason: HOSTILE, uri: `${story.record.uri}"><b>` },

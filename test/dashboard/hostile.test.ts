@@ -1,4 +1,7 @@
-/** Transcripts are other people's words: whatever stands in them is shown, and nothing of it runs, loads or stops the page. */
+/**
+ * Transcripts are other people's words: whatever they contain is shown, and nothing of it runs, loads or stops the
+ * page.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

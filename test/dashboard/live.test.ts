@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe("a machine on which no agent has worked yet", () => {
-  it("is told where we looked, and how to see something", async () => {
+  it("lists the folders searched, and how to see something", async () => {
     await tab.goto("#/");
     const nothing = tab.page.getByTestId("nothing-yet");
     await nothing.waitFor();

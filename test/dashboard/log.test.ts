@@ -69,7 +69,7 @@ const linesOn = (page: Page): Promise<Line[]> =>
 const spawnsIn = (lines: readonly Line[]) => lines.flatMap(({ spawn }) => spawn ?? []);
 /** What would tell of a spawn beside its line. */
 const repeats = (lines: readonly Line[]) =>
-  lines.filter(({ spawn, agent, kind, text }) => spawn === null && ((kind === "Asked" && agent !== "main") || (kind === "Agent" && !text.includes("←"))));
+  lines.filter(({ spawn, agent, kind, text }) => spawn === null && ((kind === "User" && agent !== "main") || (kind === "Agent" && !text.includes("←"))));
 const waitForSpawns = (page: Page, count: number) =>
   page.waitForFunction((n) => document.querySelectorAll(".spawn-line").length === n, count, { timeout: PATIENCE_MS });
 
@@ -83,7 +83,7 @@ describe("a spawn in the log of a recording", () => {
     expect(spawnsIn(lines).toSorted()).toEqual(spawns.map(({ spawn }) => spawn?.uri).toSorted());
     expect(repeats(lines)).toEqual([]);
     expect(lines[2]?.text).toMatch(/Spawned\s*Parent A\s*Do it\. @@A/);
-    // What the children answered is told as before.
+    // The results of the children are shown as before.
     expect(lines.filter(({ kind, text }) => kind === "Agent" && text.includes("←")).length).toBeGreaterThan(1);
   });
 
@@ -130,7 +130,7 @@ describe("a spawn in the log of a recording", () => {
     await tab.page.locator(`[data-chip="${child}"]`).dblclick();
     await tab.page.waitForFunction((id) => [...document.querySelectorAll(".entry")].every((entry) => entry.getAttribute("data-agent") === id), child);
     const [prompt, ...rest] = await linesOn(tab.page);
-    expect(prompt).toMatchObject({ agent: child, kind: "Asked", spawn: null });
+    expect(prompt).toMatchObject({ agent: child, kind: "User", spawn: null });
     expect(prompt?.text).toContain("Do it. @@A");
     expect(spawnsIn(rest)).toHaveLength(3);
     await tab.goto(`#/log/${TREE}?hide=${child}`);
@@ -159,7 +159,7 @@ describe("a spawn in the log of a recording", () => {
     await waitForSpawns(tab.page, 8 + 3);
     const lines = await linesOn(tab.page);
     expect(new Set(spawnsIn(lines)).size).toBe(8 + 3);
-    expect(lines.filter(({ kind }) => kind === "Asked")).toHaveLength(2);
+    expect(lines.filter(({ kind }) => kind === "User")).toHaveLength(2);
     expect(tab.complaints).toEqual([]);
   });
 });

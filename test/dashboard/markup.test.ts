@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe("a notification of an end in the background", () => {
-  it("is a sentence on the page of the agent that was told, with the record behind it", async () => {
+  it("is a sentence on the page of the agent, with the raw record", async () => {
     await tab.goto(`#/agent/${TREE}`);
     const told = tab.page.locator(".step[data-kind=note]", { hasText: SENTENCE });
     await told.waitFor();

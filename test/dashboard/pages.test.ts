@@ -60,7 +60,7 @@ describe("threads", () => {
     await tab.page.locator(".thread").first().waitFor();
     expect(await tab.page.locator(".thread").count()).toBe(1);
     await tab.page.getByLabel("Time").selectOption("1h");
-    await tab.page.getByText("No thread fits these filters.").waitFor();
+    await tab.page.getByText("No thread matches these filters.").waitFor();
     await tab.page.getByRole("button", { name: "Show all" }).click();
     await tab.page.waitForFunction((n) => document.querySelectorAll(".thread").length === n, threads.length);
     await tab.page.getByLabel("Product").selectOption("claude");
@@ -82,7 +82,7 @@ describe("threads", () => {
     await step.waitFor();
     expect((await step.textContent())?.toLowerCase()).toContain("late leaf");
     await tab.goto("#/?q=nobodyeversaidthis");
-    await tab.page.getByText("Nobody said that.").waitFor();
+    await tab.page.getByText("No match.").waitFor();
   });
 });
 
@@ -168,12 +168,12 @@ describe("the tree", () => {
     expect(await selected()).toBe("Leaf B3 late");
   });
 
-  it("tells prompts, and who says how an agent stands, when one points at it", async () => {
+  it("shows prompts and the source of a status in tooltips", async () => {
     await tab.goto(`#/tree/${failing.uri}`);
     const failed = tab.page.locator(".row", { has: tab.page.locator("[data-status=errored]") }).first();
     await failed.locator(".status-cell .status").hover();
     await tab.page.locator(".tip").waitFor();
-    expect(await tab.page.locator(".tip").textContent()).toMatch(/errored.*(told by|read off|states it|inferred)/s);
+    expect(await tab.page.locator(".tip").textContent()).toMatch(/errored.*(from the parent's|from the agent's|stated by|inferred)/s);
     await failed.locator(".name").hover();
     await tab.page.locator(".tip .prompt").waitFor();
     await tab.page.mouse.move(0, 0);
@@ -199,16 +199,16 @@ describe("the tree", () => {
     await tab.goto(`#/tree/${TREE}`);
     const leaf = tab.page.locator(".row", { hasText: "Leaf A1" });
     await leaf.click({ button: "right" });
-    await tab.page.getByRole("menuitem", { name: "Move under" }).click();
-    const dialog = tab.page.getByRole("dialog", { name: "Move under another agent" });
+    await tab.page.getByRole("menuitem", { name: "Change parent" }).click();
+    const dialog = tab.page.getByRole("dialog", { name: "Change parent" });
     await dialog.getByRole("textbox").fill("Parent B");
     await tab.page.keyboard.press("Enter");
-    await tab.page.getByText("Put under Parent B by hand.").waitFor();
+    await tab.page.getByText("Moved to Parent B.").waitFor();
     await tab.page.locator(".row", { hasText: "Leaf A1" }).getByText("manual").waitFor();
     const after = await treeOnScreen(tab.page);
     expect(after.indexOf("    Leaf A1")).toBeGreaterThan(after.indexOf("  Parent B"));
     await tab.page.locator(".toast").getByRole("button", { name: "Undo" }).click();
-    await tab.page.getByText("Taken back").waitFor();
+    await tab.page.getByText("Removed the manual link.").waitFor();
     expect(await tab.page.locator(".badge.manual").count()).toBe(0);
     const back = await treeOnScreen(tab.page);
     expect(back.indexOf("    Leaf A1")).toBeLessThan(back.indexOf("  Parent B"));
@@ -223,7 +223,7 @@ describe("the tree", () => {
     await tab.page.locator(".row", { hasText: "Leaf A2" }).getByText("manual").waitFor();
     await tab.page.locator(".row", { hasText: "Leaf A2" }).click();
     await tab.page.keyboard.press("m");
-    await tab.page.getByRole("menuitem", { name: "Undo manual link" }).click();
+    await tab.page.getByRole("menuitem", { name: "Remove manual link" }).click();
     await tab.page.locator(".badge.manual").waitFor({ state: "detached" });
   });
 });
@@ -239,10 +239,10 @@ it("closes a menu that was hardly open", async () => {
 describe("an agent", () => {
   it("is asked and answers, side by side, with its timeline below", async () => {
     await tab.goto(`#/agent/${await idOf("Parent A")}`);
-    await tab.page.locator("[data-panel=Asked] .rendered").waitFor();
-    expect(await tab.page.locator("[data-panel=Asked]").textContent()).toContain("Do it. @@A");
-    expect(await tab.page.locator("[data-panel=Answered] .text").count()).toBe(1);
-    const [asked, answered] = await Promise.all(["Asked", "Answered"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()));
+    await tab.page.locator("[data-panel=Prompt] .rendered").waitFor();
+    expect(await tab.page.locator("[data-panel=Prompt]").textContent()).toContain("Do it. @@A");
+    expect(await tab.page.locator("[data-panel=Result] .text").count()).toBe(1);
+    const [asked, answered] = await Promise.all(["Prompt", "Result"].map((name) => tab.page.locator(`[data-panel=${name}]`).boundingBox()));
     expect(asked?.y).toBe(answered?.y);
     await tab.page.getByText("Tools, files and other facts").click();
     expect(await tab.page.locator(".about").textContent()).toMatch(/May use.*May not use.*Read from.*\.jsonl/s);
@@ -281,7 +281,7 @@ describe("an agent", () => {
     expect(await tab.page.locator(".agent .thread-name").textContent()).toContain("errored");
   });
 
-  it("that is not there is said not to be", async () => {
+  it("that does not exist is reported", async () => {
     await tab.goto("#/agent/claude://00000000-0000-4000-8000-000000000000");
     await tab.page.getByRole("alert").waitFor();
     expect(await tab.page.getByRole("alert").textContent()).toContain("All threads");
@@ -324,7 +324,7 @@ describe("the log", () => {
     const group = tab.page.locator(".group-line");
     await group.first().waitFor();
     expect(await group.first().textContent()).toMatch(/Leaf B1.*\d+ entries.*tool call/);
-    expect(await tab.page.locator(".log-line:not(.group-line) .kind").allTextContents()).toEqual(["Asked"]);
+    expect(await tab.page.locator(".log-line:not(.group-line) .kind").allTextContents()).toEqual(["User"]);
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("j");
     await tab.page.keyboard.press("Enter");
@@ -338,7 +338,7 @@ describe("the log", () => {
 describe("the rest", () => {
   it("shows what the doctor knows", async () => {
     await tab.goto("#/health");
-    await tab.page.getByText("Where records were looked for").waitFor();
+    await tab.page.getByText("Root folders searched").waitFor();
     const text = await tab.page.locator(".health").textContent();
     expect(text).toContain(`${threads.length} threads`);
     expect(text).toContain("index.sqlite");

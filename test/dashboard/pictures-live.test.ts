@@ -78,7 +78,7 @@ describe("while agents work", () => {
     expect(fresh.complaints).toEqual([]);
   });
 
-  it("and the graph has everybody, by how they stand in the end", { timeout: PATIENCE_MS }, async () => {
+  it("and the graph has all agents with their final status", { timeout: PATIENCE_MS }, async () => {
     await tab.goto(`#/graph/${root}`);
     await tab.page.locator(".drawing [data-uri]").nth(8).waitFor();
     await tab.page.waitForFunction(

@@ -83,7 +83,7 @@ describe("the waterfall", () => {
     await tab.page.getByLabel("Critical path").check();
   });
 
-  it("is walked by keyboard, and what is walked to is said and in the address", async () => {
+  it("is navigable by keyboard, and the selection is announced and in the URL", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     await waterfallOn(tab.page, TREE);
     for (const key of ["ArrowDown", "j"]) await tab.page.keyboard.press(key);
@@ -91,7 +91,7 @@ describe("the waterfall", () => {
     const said = tab.page.locator(".waterfall [role=status]");
     expect(await said.textContent()).toContain("Parent A, completed");
     await tab.page.keyboard.press("ArrowRight");
-    expect(await said.textContent()).toMatch(/^1 of \d+: .* answers/);
+    expect(await said.textContent()).toMatch(/^1 of \d+: .* responds/);
     await tab.page.keyboard.press("ArrowRight");
     expect(await said.textContent()).toMatch(/^2 of \d+: waits for agents/);
     await tab.page.keyboard.press("z");
@@ -116,7 +116,7 @@ describe("the waterfall", () => {
     const box = await tab.page.locator(".waterfall canvas.picture").boundingBox();
     await tab.page.mouse.move((box?.x ?? 0) + (bar?.x ?? 0) + 1, (box?.y ?? 0) + (row?.y ?? 0));
     await tab.page.locator(".picture-tip").waitFor();
-    expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*answers.*ms.*tokens/s);
+    expect(await tab.page.locator(".picture-tip").textContent()).toMatch(/Leaf A1.*responds.*ms.*tokens/s);
     await tab.page.mouse.click((box?.x ?? 0) + 60, (box?.y ?? 0) + (drawn[3]?.y ?? 0));
     expect(await selected()).toBe(drawn[3]?.uri);
   });
@@ -124,8 +124,8 @@ describe("the waterfall", () => {
   it("zooms and pans by mouse, and stays within what there is", async () => {
     await tab.goto(`#/waterfall/${TREE}`);
     const { whole } = await waterfallOn(tab.page, TREE);
-    await tab.page.getByRole("button", { name: "Closer" }).click();
-    await tab.page.getByRole("button", { name: "Closer" }).click();
+    await tab.page.getByRole("button", { name: "Zoom in" }).click();
+    await tab.page.getByRole("button", { name: "Zoom in" }).click();
     const near = await waterfallOn(tab.page, TREE);
     expect(near.view.to - near.view.from).toBeLessThan((whole.to - whole.from) / 2);
     const box = (await tab.page.locator(".waterfall canvas.picture").boundingBox()) ?? { x: 0, y: 0 };
@@ -134,7 +134,7 @@ describe("the waterfall", () => {
     await tab.page.mouse.move(box.x + 2_000, box.y + 200, { steps: 3 });
     await tab.page.mouse.up();
     expect((await waterfallOn(tab.page, TREE)).view.from).toBe(whole.from);
-    await tab.page.getByRole("button", { name: "All of it" }).click();
+    await tab.page.getByRole("button", { name: "Show all" }).click();
     expect((await waterfallOn(tab.page, TREE)).view).toEqual(whole);
   });
 
@@ -192,10 +192,7 @@ describe("the icicle", () => {
   ] as const)("is as wide as the %s of everybody", async (by, of) => {
     await tab.goto(`#/waterfall/${TREE}?as=icicle&by=${by}`);
     await tab.page.locator(".icicle canvas.picture").waitFor();
-    await tab.page.waitForFunction(
-      (wanted) => (document.querySelector('[aria-label="What the width says"]') as HTMLSelectElement | null)?.value === wanted,
-      by,
-    );
+    await tab.page.waitForFunction((wanted) => (document.querySelector('[aria-label="Width"]') as HTMLSelectElement | null)?.value === wanted, by);
     const nodes = await nodesOn();
     expect(nodes.map(({ uri }) => uri).sort()).toEqual(
       all(tree)
@@ -269,7 +266,7 @@ describe("the graph", () => {
           .getAttribute("height"),
       );
     expect(await height("Leaf B3 late")).toBe(await height("Leaf A1"));
-    await tab.page.getByLabel("What the sizes say").selectOption("time");
+    await tab.page.getByLabel("Sizes").selectOption("time");
     await tab.page.waitForURL(/size=time/);
     await expect.poll(async () => (await height("Leaf B3 late")) > 2 * (await height("Leaf A1")), { timeout: 60_000 }).toBe(true);
     await tab.goto(`#/graph/${TREE}`);
@@ -361,6 +358,6 @@ describe("stats", () => {
     await tab.page.getByLabel("Period").selectOption("1d");
     expect(await hash()).toContain("since=1d");
     await tab.goto("#/stats?since=2100-01-01");
-    await tab.page.getByText("Nothing was spent in this time.").waitFor();
+    await tab.page.getByText("No usage in this period.").waitFor();
   });
 });

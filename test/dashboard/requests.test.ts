@@ -1,4 +1,7 @@
-/** The requests of an agent in a real browser: what was sent and answered, what changed, and the sub-tasks that it led to. */
+/**
+ * The requests of an agent in a real browser: what was sent and answered, what changed, and the sub-tasks that it led
+ * to.
+ */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Proxied, startProxied } from "../proxy/proxied.ts";

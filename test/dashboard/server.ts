@@ -33,15 +33,15 @@ export async function serve(home: string): Promise<Running> {
     env: { PATH: process.env.PATH ?? "", HOME: home, RETINUE_HOME: data },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let said = "";
+  let output = "";
   child.stderr?.on("data", (chunk: Buffer) => {
-    said += chunk.toString();
+    output += chunk.toString();
   });
   const url = await addressOf(child);
   let isStopping = false;
   // A server that dies is the finding, not whatever cannot reach it any more.
   child.once("exit", (code, signal) => {
-    if (!isStopping) process.stderr.write(`the server ended with ${code ?? signal}: ${said}\n`);
+    if (!isStopping) process.stderr.write(`the server ended with ${code ?? signal}: ${output}\n`);
   });
   return {
     url,
@@ -59,14 +59,14 @@ export async function serve(home: string): Promise<Running> {
 
 function addressOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     const listen = (chunk: Buffer) => {
-      said += chunk.toString();
-      const [url] = /http:\/\/\S+/.exec(said) ?? [];
+      output += chunk.toString();
+      const [url] = /http:\/\/\S+/.exec(output) ?? [];
       if (url !== undefined) resolve(url.replace(/\/$/, ""));
     };
     child.stdout?.on("data", listen);
     child.stderr?.on("data", listen);
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${output}`)));
   });
 }

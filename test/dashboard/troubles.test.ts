@@ -1,4 +1,4 @@
-/** What the server cannot do at the moment is said on every page, and goes by itself. */
+/** Troubles of the server are shown on every page, and disappear when they are over. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ it("says what the server cannot do and since when, for as long as that lasts", {
   for (const file of filesBelow(server.home).filter((path) => path.endsWith(".jsonl"))) appendFileSync(join(server.home, file), "{}\n");
   const trouble = page.locator(".troubles li");
   await trouble.waitFor({ timeout: 60_000 });
-  expect(await trouble.textContent()).toMatch(/^Retinue cannot read what is new \(database is locked\); trying again until it works\. Began .+\.$/);
+  expect(await trouble.textContent()).toMatch(/^Retinue cannot read what is new \(database is locked\); retrying\. Began .+\.$/);
   holder.kill("SIGKILL");
   await trouble.waitFor({ state: "detached", timeout: 60_000 });
 });

@@ -28,7 +28,7 @@ export interface Outcome {
   /** What is missing or different, one line each. */
   readonly losses: readonly string[];
   readonly duplicates: readonly string[];
-  /** Files and processes that nobody cleans up. */
+  /** Files and processes that were left behind. */
   readonly leftovers: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 import type { Scenario } from "./scenario.ts";
 import { exporting } from "./scenarios/export.ts";
-import { indexing, indexingTogether } from "./scenarios/index.ts";
+import { indexing, indexingLarge } from "./scenarios/index.ts";
 import { clockBack, diskFull, filesChange, locked, readOnly } from "./scenarios/machine.ts";
 import { proxying } from "./scenarios/proxy.ts";
 import { relaying } from "./scenarios/relay.ts";
@@ -9,7 +9,7 @@ import { serving } from "./scenarios/serve.ts";
 
 export const SCENARIOS: readonly Scenario[] = [
   indexing,
-  indexingTogether,
+  indexingLarge,
   serving,
   running,
   relaying,

@@ -53,7 +53,10 @@ function tell({ name, tried: inputs, failures: failed, seconds: took }: Result):
   for (const { input, error } of failed) console.log(`  ${keepInput(name, input)}\n    ${error.slice(0, 1_500).replaceAll("\n", "\n    ")}`);
 }
 
-/** Runs a target in a thread. An input that does not end is a failure; the thread is ended, and another one goes on with other inputs. */
+/**
+ * Runs a target in a thread. An input that does not end is a failure; the thread is ended, and another one goes on with
+ * other inputs.
+ */
 async function fuzz({ name }: Target, inputs: number, seed: number): Promise<Result> {
   const start = Date.now();
   const found: Failed[] = [];

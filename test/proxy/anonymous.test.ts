@@ -1,4 +1,4 @@
-/** Clients that send no ids at all: conversations are told apart, and put together, by what is said in them. */
+/** Clients that send no ids at all: conversations are distinguished and joined by their content. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -149,7 +149,7 @@ it.each([
   ["match_window:\n  default: 1s\n  projects:\n    /home/dev: session", 1],
   ["match_window:\n  default: 7d\n  projects:\n    /home/dev/shopping: 1s", 1],
   ["match_window:\n  default: 1s\n  projects:\n    /home/dev/shop: 7d\n  hosts:\n    127.0.0.1: 1s", 1],
-])("an agent that begins after the window is nobody's: %s", async (windows, roots) => {
+])("an agent that begins after the window is not matched: %s", async (windows, roots) => {
   expect(await rootsAfter(`${windows}\n`)).toBe(roots);
 });
 

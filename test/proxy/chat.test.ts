@@ -1,4 +1,7 @@
-/** Chat completions through the proxy: what products really sent and got gives the agents, calls and tokens that are known to be true. */
+/**
+ * Chat completions through the proxy: what products really sent and got gives the agents, calls and tokens that are
+ * known to be true.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -1,4 +1,7 @@
-/** Credentials of every kind pass through a proxy; none of them is on disk, in a file name or in what is printed afterwards. */
+/**
+ * Credentials of every kind pass through a proxy; none of them is on disk, in a file name or in what is printed
+ * afterwards.
+ */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";

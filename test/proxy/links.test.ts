@@ -1,4 +1,7 @@
-/** Manual links between requests: the child takes the place of an unanswered call, and undoing the link restores everything. */
+/**
+ * Manual links between requests: the child takes the place of an unanswered call, and undoing the link restores
+ * everything.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AgentTree } from "../../src/core/agent.ts";
 import type { RequestRecord, Subtask } from "../../src/core/request.ts";

@@ -1,4 +1,7 @@
-/** Products that name their sessions on the wire, beside their own records: every agent is there once, and every call counts once. */
+/**
+ * Products that name their sessions on the wire, beside their own records: every agent is there once, and every call
+ * counts once.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";

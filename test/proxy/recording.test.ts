@@ -136,9 +136,9 @@ it("keeps what failed, was cut off and was given up, each as what it is", async 
   await proxied.stop();
   expect((await requestsIn(proxied)).map(({ status, error }) => [status, error])).toEqual([
     ["errored", "overloaded_error: Overloaded"],
-    ["errored", "the upstream cut its answer off"],
+    ["errored", "the upstream closed the connection during its response"],
     ["completed", null],
-    ["errored", "the stream ended before the answer did"],
+    ["errored", "the stream ended before the response was complete"],
     ["completed", null],
     ["shutdown", null],
   ]);
@@ -158,7 +158,7 @@ it("an answer made to unpack without end is passed on as it is, and read up to a
   await until(() => recorded(proxied).split('"is":"ended"').length > 2);
   await proxied.stop();
   expect((await requestsIn(proxied)).map(({ status, error }) => [status, error])).toEqual([
-    ["errored", "the stream ended before the answer did"],
+    ["errored", "the stream ended before the response was complete"],
     ["completed", null],
   ]);
   const ended = recorded(proxied)
@@ -186,7 +186,7 @@ it("keeps what took too long", async () => {
   const proxied = await started(() => {}, { silenceMs: 100 });
   expect(await ask(proxied, body("Hello?")).done).toContain("timeout_error");
   await proxied.stop();
-  expect(await requestsIn(proxied)).toMatchObject([{ status: "errored", error: "the upstream was silent for 100 ms" }]);
+  expect(await requestsIn(proxied)).toMatchObject([{ status: "errored", error: "no data from the upstream for 100 ms" }]);
 });
 
 it("an agent notices nothing of a folder that cannot be written to", async () => {
@@ -308,7 +308,7 @@ it("as a process: prints its address, is killed at any moment, and shows what it
   child.kill("SIGKILL");
   await done;
   await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(null)));
-  expect((await requestsIn(proxied)).map(({ status, status_reason }) => [status, /lost/.test(status_reason)])).toEqual([
+  expect((await requestsIn(proxied)).map(({ status, status_reason }) => [status, /before the response was complete/.test(status_reason)])).toEqual([
     ["completed", false],
     ["shutdown", true],
   ]);

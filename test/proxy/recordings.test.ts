@@ -15,7 +15,10 @@ import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type Wir
 const MISSING: TreeNode = { agentId: null, status: "not listed" };
 const casesOf = (provider: string) => caseNames(provider).filter((name) => existsSync(join(FIXTURES, provider, name, "wire.jsonl")));
 
-/** What became of it after the replay, thread by thread; `home`, `recordings`: with the product's own records, and what others saw of it, beside it. */
+/**
+ * What became of it after the replay, thread by thread; `home`, `recordings`: with the product's own records, and what
+ * others saw of it, beside it.
+ */
 async function treesAfter(wire: readonly WireExchange[], options: ReplayOptions = {}, home?: string, recordings?: string): Promise<Map<string, TreeNode>> {
   const { forest, problems } = await machineAfter(wire, options, home, recordings);
   expect(problems.filter(({ code }) => code === "line-not-json" || code === "record-malformed")).toEqual([]);
@@ -113,12 +116,12 @@ describe("answers in fast mode", () => {
     expect(costs(await machineAfter(fast, {}, home))).toEqual(twice(await machineAfter(wire, {}, home)));
   });
 
-  it("are priced as fast whoever asked", async () => {
+  it("are priced as fast whichever product asked", async () => {
     expect(costs(await machineAfter(anonymous(fast)))).toEqual(twice(await machineAfter(anonymous(wire))));
   });
 });
 
-it("what the traffic and the transcripts both tell is told once", async () => {
+it("events in both traffic and transcripts are returned once", async () => {
   const { home } = recordedHome("claude", "c-nested");
   const wire = wireOf("claude", "c-nested");
   const told = async (machine: Machine) => {

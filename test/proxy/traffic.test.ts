@@ -1,4 +1,7 @@
-/** The reader of recordings: the same rows, the same findings, whatever else stands in the file and wherever reading stopped before. */
+/**
+ * The reader of recordings: the same rows, the same findings, whatever else stands in the file and wherever reading
+ * stopped before.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -53,7 +56,7 @@ describe("recorded traffic", () => {
     }
   });
 
-  it("never makes its reader throw, whatever stands in it", () => {
+  it("never makes its reader throw, whatever it contains", () => {
     fc.assert(
       fc.property(fc.array(junkRecords(sources), { minLength: 1, maxLength: 6 }), fc.nat(), (junk, at) => {
         const observations = junk.flatMap(({ source, record }) => {

@@ -1,4 +1,4 @@
-/** A stand-in for an API on loopback: it answers when it is told to. */
+/** A fake API on loopback that responds on command. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Answer, opening, streamed } from "../real/wire.ts";

@@ -1,4 +1,7 @@
-/** Recorded exchanges, played once more: a client that asks what the product asked, and an upstream that answers what the model answered. */
+/**
+ * Recorded exchanges, played once more: a client that asks what the product asked, and an upstream that answers what
+ * the model answered.
+ */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
@@ -33,7 +36,10 @@ const timeOf = (t: number | string) => (typeof t === "number" ? t : Date.parse(t
 /** Never answered: the client went when its time had come, or was killed in the end. */
 const isGivenUp = ({ served }: WireExchange) => served === "hang" || served === "aborted" || served === "partial";
 
-/** As a client would send it that names neither itself nor its sessions: no headers of the product, nothing in the body or in the system prompt. */
+/**
+ * As a client would send it that names neither itself nor its sessions: no headers of the product, nothing in the body
+ * or in the system prompt.
+ */
 export const anonymous = (wire: readonly WireExchange[]): WireExchange[] =>
   wire.map((exchange) => ({
     ...exchange,
@@ -46,7 +52,10 @@ export interface ReplayOptions {
   readonly headers?: (headers: Readonly<Record<string, string>>) => Record<string, string>;
 }
 
-/** Plays them in the order in which they began and ended. What was never answered is given up by the client when its time has come. */
+/**
+ * Plays them in the order in which they began and ended. What was never answered is given up by the client when its
+ * time has come.
+ */
 export async function replay(wire: readonly WireExchange[], proxyUrl: string, upstream: Upstream, options: ReplayOptions = {}): Promise<void> {
   const moments = wire.flatMap((exchange) => [
     { at: timeOf(exchange.t), is: "begin" as const, exchange },

@@ -1,6 +1,7 @@
 /**
  * A scripted model that speaks the chat-completions protocol, for products that take any vendor's.
- * A prompt carries a marker `@@name`; the last one names the script, and the number of answers since then is the step, so that no state is kept.
+ * A prompt carries a marker `@@name`; the last one names the script, and the number of answers since then is the step,
+ * so that no state is kept.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,6 @@
 /**
- * The real Claude Code, against a scripted model: what `retinue tree` says must be what the model knows to have happened.
+ * The real Claude Code, against a scripted model: what `retinue tree` says must be what the model knows to have
+ * happened.
  * Nothing is skipped: a version that cannot be installed or run fails.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -15,7 +16,10 @@ import { truthOf } from "./truth.ts";
 const VERSIONS = [NEWEST, MIDDLE, OLD];
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
-/** A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the machine may be busy. */
+/**
+ * A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the
+ * machine may be busy.
+ */
 const SEEN_WITHIN_MS = 60_000;
 
 const MISSING = { agentId: null, status: "not listed" };
@@ -47,7 +51,8 @@ describe.each(VERSIONS)("Claude Code %s", (version) => {
 
     const worked = new Set(truth.threads.map(({ root }) => root));
     for (const thread of truth.threads) expect(differences(thread, trees.get(thread.root) ?? MISSING)).toEqual([]);
-    // The oldest version opens an empty thread for its warm-ups before it resumes another: it may be shown, but nobody worked there.
+    // The oldest version opens an empty thread for its warm-ups before it resumes another: it may be shown, but nobody
+    // worked there.
     const others = [...trees].filter(([thread]) => !worked.has(thread)).flatMap(([, root]) => everyone(root));
     expect(others.map(({ usage }) => usage.own.calls)).toEqual(others.map(() => 0));
     // Every call was counted, and none twice: neither by another agent nor by another thread.

@@ -13,7 +13,10 @@ import { everyone, threads, tree } from "./retinue.ts";
 
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
-/** A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the machine may be busy. */
+/**
+ * A killed agent must be seen as gone by its process, long before silence would tell (10 minutes). Generous, since the
+ * machine may be busy.
+ */
 const SEEN = { timeout: 60_000, interval: 50 };
 
 const commands = new Map<string, string[]>();

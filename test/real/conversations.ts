@@ -36,7 +36,10 @@ function byHeader(exchanges: Exchange[]): Conversation[] {
   return [...groups.values()].map((group) => conversationOf(group));
 }
 
-/** Without ids a request belongs to the conversation whose tool calls its history holds, or whose failed request it repeats; else it begins a new one. */
+/**
+ * Without ids a request belongs to the conversation whose tool calls its history holds, or whose failed request it
+ * repeats; else it begins a new one.
+ */
 function byHistory(exchanges: Exchange[]): Conversation[] {
   const groups: Exchange[][] = [];
   const groupOfCall = new Map<string, Exchange[]>();

@@ -1,4 +1,6 @@
-/** `retinue run --events` around the real products: what is printed is certain, under the name that it has in the end. */
+/**
+ * `retinue run --events` around the real products: what is printed is certain, under the name that it has in the end.
+ */
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -52,7 +54,7 @@ describe(`Claude Code ${NEWEST}`, () => {
     program = await installClaude(NEWEST);
   }, INSTALL_MS);
 
-  it.each([false, true])("has every agent told of in its tree, and every spawn where it is (busy machine: %s)", { timeout: RUN_MS }, async (isBusy) => {
+  it.each([false, true])("reports every agent in its tree, and every spawn where it is (busy machine: %s)", { timeout: RUN_MS }, async (isBusy) => {
     if (isBusy) load();
     const model = await startModel(SCRIPTS);
     onTestFinished(() => model.close());
@@ -83,7 +85,7 @@ describe(`OpenCode ${OPENCODE}`, () => {
     program = await installOpenCode(OPENCODE);
   }, INSTALL_MS);
 
-  it("is followed in a home where it never ran: its agent is told of while it works, and nobody as shut down", { timeout: RUN_MS }, async () => {
+  it("is followed in a home where it never ran: its agent is reported while it works, and none as shut down", { timeout: RUN_MS }, async () => {
     const task = { name: "task", args: { description: "Task A", prompt: "Do it. @@A", subagent_type: "general" } };
     const slow = { name: "bash", args: { command: "sleep 8", description: "Sleep" } };
     const model = await startChatModel({ main: [{ tools: [task] }, { text: "done" }], A: [{ tools: [slow] }, { text: "a done" }] });

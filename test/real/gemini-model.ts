@@ -18,7 +18,7 @@ export interface Served {
 export interface ServingModel {
   url: string;
   served(): readonly Served[];
-  /** Waits until somebody asks for this step. */
+  /** Waits until this step is requested. */
   reached(script: string, step: number): Promise<void>;
   close(): Promise<void>;
 }

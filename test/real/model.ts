@@ -1,4 +1,7 @@
-/** A scripted stand-in for the Messages API on loopback. Its log is what really happened, whatever the product writes down. */
+/**
+ * A scripted stand-in for the Messages API on loopback. Its log is what really happened, whatever the product writes
+ * down.
+ */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +23,7 @@ export interface Exchange extends Position {
 export interface Model {
   url: string;
   exchanges: readonly Exchange[];
-  /** Waits until somebody asks for this step. */
+  /** Waits until this step is requested. */
   reached(script: string, step: number): Promise<void>;
   close(): Promise<void>;
 }

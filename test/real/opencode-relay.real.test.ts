@@ -1,4 +1,7 @@
-/** The real OpenCode as a server, followed live: every agent at once, who waits for a permission, and a card that waits for an agent in the background. */
+/**
+ * The real OpenCode as a server, followed live: every agent at once, who waits for a permission, and a card that waits
+ * for an agent in the background.
+ */
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { AgentTree } from "../../src/core/agent.ts";
 import type { Card } from "../../src/core/card.ts";
@@ -9,7 +12,7 @@ import { installOpenCode, openOpenCode } from "./opencode.ts";
 const VERSION = "1.18.33";
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 240_000;
-/** From the moment the product made the agent to the moment a client of ours was told of it, on a machine that is busy with other work. */
+/** From the spawn in the product to the notification of a client, on a busy machine. */
 const SEEN_WITHIN_MS = 5_000;
 const PASSWORD = "a password with: colons & blanks";
 
@@ -52,7 +55,7 @@ async function stage(scripts: ChatScripts, extra: object = {}) {
 
 const everyone = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(everyone)];
 
-it("every agent is told of soon after its start", { timeout: SCENARIO_MS }, async () => {
+it("every agent is reported soon after its start", { timeout: SCENARIO_MS }, async () => {
   const { model, retinue, uri, prompt, card, tree } = await stage({
     main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
     A: [{ tools: [task("C")] }, { text: "a done" }],
@@ -89,7 +92,8 @@ it("a permission is shown on the child that waits for it", { timeout: SCENARIO_M
     { permission: { bash: "ask" } },
   );
   await prompt("main");
-  // From its first moment on it is the request that was made: a tool that has just begun is not taken for one that waits.
+  // From its first moment on it is the request that was made: a tool that has just begun is not taken for one that
+  // waits.
   await until(async () => (await card()).waiting.length > 0);
   const { waiting, stage: at } = await card();
   expect(waiting[0]?.says).toContain("echo asked");
@@ -120,7 +124,7 @@ it("a card stays open while an agent in the background runs", { timeout: SCENARI
   expect((await tree()).children.map(({ status, background }) => [status, background])).toEqual([["completed", true]]);
 });
 
-it("nobody waits for a permission where none is asked for", { timeout: SCENARIO_MS }, async () => {
+it("no agent waits for a permission without a request", { timeout: SCENARIO_MS }, async () => {
   const { prompt, card, tree } = await stage({
     main: [{ tools: [task("A"), task("B")] }, { text: "done" }],
     A: [{ tools: [bash("sleep 1")] }, { tools: [bash("echo two")] }, { text: "a done" }],

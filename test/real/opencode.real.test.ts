@@ -1,4 +1,6 @@
-/** The real OpenCode, against a scripted model: what `retinue tree` says must be what the model served, agent by agent. */
+/**
+ * The real OpenCode, against a scripted model: what `retinue tree` says must be what the model served, agent by agent.
+ */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ChatModel, type ChatScripts, startChatModel } from "./chat-model.ts";
 import { installOpenCode, type OpenCode, openOpenCode } from "./opencode.ts";

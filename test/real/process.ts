@@ -1,4 +1,6 @@
-/** Runs a product in a process group of its own, so that a signal reaches it and whatever it started, and nobody else. */
+/**
+ * Runs a product in a process group of its own, so that a signal reaches it and whatever it started, and nobody else.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface Ended {

@@ -1,5 +1,6 @@
 /**
- * Real products against a scripted model: every agent is in the tree once, under whoever asked for it, with what the model served to it.
+ * Real products against a scripted model: every agent is in the tree once, under its caller, with what the model served
+ * to it.
  * Nothing is skipped: a product that cannot be installed or run fails.
  */
 import { writeFile } from "node:fs/promises";

@@ -51,7 +51,7 @@ async function judge(home: string, records: string, data: string, truth: readonl
   }
 }
 
-/** What has no end on the wire, or is about processes, is told by the product's records alone. */
+/** Ends that are not on the wire, and processes, are only in the product's records. */
 const isPlain = ({ act, endings }: { readonly act?: unknown; readonly endings?: unknown }) => act === undefined && endings === undefined;
 
 describe.each([NEWEST, MIDDLE])("Claude Code %s through the proxy", (version) => {

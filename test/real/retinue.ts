@@ -30,7 +30,9 @@ export async function threads(home: string, env: Env = {}): Promise<string[]> {
   return ((await retinue(home, env, "ls")) as AgentRecord[]).map(({ sessionId }) => sessionId);
 }
 
-/** What our own command says of the product's totals, thread by thread. It fails where they differ for no known reason. */
+/**
+ * What our own command says of the product's totals, thread by thread. It fails where they differ for no known reason.
+ */
 export async function verdicts(home: string): Promise<Map<string, string>> {
   const found = (await retinue(home, {}, "verify")) as { uri: string; verdict: string }[];
   return new Map(found.map(({ uri, verdict }) => [uri.slice(uri.indexOf("://") + 3), verdict]));

@@ -1,5 +1,6 @@
 /**
- * The real Claude Code and the real Codex under `retinue run`, with our hooks in their settings, and Claude Code's telemetry sent to our server.
+ * The real Claude Code and the real Codex under `retinue run`, with our hooks in their settings, and Claude Code's
+ * telemetry sent to our server.
  * Every witness by itself, and all of them together, must tell what the model knows to have happened.
  */
 import { execFile } from "node:child_process";
@@ -90,7 +91,8 @@ describe(`Claude Code ${NEWEST}`, () => {
     const [truth] = truthOf(model.exchanges).threads;
     if (truth === undefined) throw new Error("no thread");
     expect(truth.agents.length).toBe(4);
-    // The server heard of it by hooks alone: its own home is another one, and it follows the transcripts to where they lie.
+    // The server heard of it by hooks alone: its own home is another one, and it follows the transcripts to where they
+    // lie.
     await until(async () => (await server.get(`/api/agents/${encodeURIComponent(`claude://${truth.root}`)}`)).status === 200);
     const recorded = join(data, "recordings/claude");
     expect(readdirSync(recorded).sort()).toEqual(["hooks", "otlp", "roots", "run"]);

@@ -1,4 +1,7 @@
-/** What the real Claude Code is made to do. Each scenario lists the versions it can run on; what a version lacks is said there. */
+/**
+ * What the real Claude Code is made to do. Each scenario lists the versions it can run on; what a version lacks is said
+ * there.
+ */
 import type { Sandbox } from "./claude.ts";
 import type { Asked, Block, Scripts, Step } from "./script.ts";
 import type { Endings } from "./truth.ts";
@@ -7,7 +10,10 @@ import type { Endings } from "./truth.ts";
 export const NEWEST = "2.1.325";
 /** Nested agents whose files do not name their parent. */
 export const MIDDLE = "2.1.197";
-/** Agents beside the main transcript, no ids on the wire, no nesting, warm-ups; background agents are cut off when the CLI ends. */
+/**
+ * Agents beside the main transcript, no ids on the wire, no nesting, warm-ups; background agents are cut off when the
+ * CLI ends.
+ */
 export const OLD = "2.0.76";
 
 export interface Scenario {
@@ -31,7 +37,7 @@ export function agent(asked: Asked, script: string, how: { background?: boolean;
 }
 
 const bash = (command: string): Block => ({ tool: "Bash", input: { command, description: "Runs it" } });
-/** Two agents with the same script need reports that can be told apart. */
+/** Two agents with the same script need reports that can be distinguished. */
 const ownReport: Step = ({ n }) => ({ text: `Report number ${n}.` });
 const done = (script: string): Step[] => [bash(`echo ${script}`), { text: `${script} is done.` }];
 const waiting: Step[] = [{ text: "Waiting." }, { text: "Noted." }, { text: "Noted again." }, { text: "And again." }];

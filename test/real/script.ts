@@ -1,7 +1,7 @@
 /**
- * What the scripted model is told to say. A prompt carries a marker `@@name`; the last one in the conversation names the script, and the
- * number of answers since then is the step. So the model keeps no state per agent, and agents that are resumed, forked, nested, parallel or
- * have equal prompts need nothing special.
+ * What the scripted model is told to say. A prompt carries a marker `@@name`; the last one in the conversation names
+ * the script, and the number of answers since then is the step. So the model keeps no state per agent, and agents that
+ * are resumed, forked, nested, parallel or have equal prompts need nothing special.
  */
 import type { MessagesRequest } from "./wire.ts";
 
@@ -57,7 +57,7 @@ export function replyOf(scripts: Scripts, position: Position, asked: Asked): Rep
   // The product's own small questions (titles, paths of a command) offer no tools and expect some JSON at most.
   if (!asked.request.tools?.length || !steps) return { blocks: [{ text: '{"title": "scripted"}' }] };
   const step = steps[Math.min(position.step, steps.length - 1)] ?? { text: "nothing to say" };
-  const said = typeof step === "function" ? step(asked) : step;
-  if (Array.isArray(said)) return { blocks: said };
-  return "blocks" in said || "error" in said || "hang" in said ? said : { blocks: [said] };
+  const reply = typeof step === "function" ? step(asked) : step;
+  if (Array.isArray(reply)) return { blocks: reply };
+  return "blocks" in reply || "error" in reply || "hang" in reply ? reply : { blocks: [reply] };
 }

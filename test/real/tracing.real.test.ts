@@ -1,4 +1,7 @@
-/** The real Claude Code at work while everything it does is traced: what the model served is what arrives, once, and nothing stays open. */
+/**
+ * The real Claude Code at work while everything it does is traced: what the model served is what arrives, once, and
+ * nothing stays open.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -34,7 +37,10 @@ interface Traced {
   readonly env: Record<string, string>;
 }
 
-/** A home of its own, a model and a tracing service. `isHooked`: hooks are installed, and the agent has the variables that switch tracing on. */
+/**
+ * A home of its own, a model and a tracing service. `isHooked`: hooks are installed, and the agent has the variables
+ * that switch tracing on.
+ */
 async function open({ scripts, env }: Pick<Scenario, "scripts" | "env">, isHooked: boolean): Promise<Traced> {
   const [model, server] = [await startModel(scripts), await startLangSmith()];
   onTestFinished(() => model.close());
@@ -120,7 +126,7 @@ describe("many sessions on a busy machine", () => {
   });
 });
 
-describe("whoever is killed", () => {
+describe("a killed process", () => {
   const HANGING: Scenario["scripts"] = { ...NESTED.scripts, main: [...(NESTED.scripts.main ?? []).slice(0, 1), { hang: true }] };
   const LOST = { main: { status: "shutdown", why: "it was killed" } };
 

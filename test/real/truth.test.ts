@@ -7,25 +7,25 @@ import type { Answer, ContentBlock, MessagesRequest } from "./wire.ts";
 const SESSION = "0f0f0f0f-0000-4000-8000-000000000000";
 let answers = 0;
 
-const text = (said: string): ContentBlock => ({ type: "text", text: said });
+const text = (content: string): ContentBlock => ({ type: "text", text: content });
 const call = (id: string, script: string): ContentBlock => ({ type: "tool_use", id, name: "Task", input: { prompt: `Do it. @@${script}` } });
 const bash = (id: string): ContentBlock => ({ type: "tool_use", id, name: "Bash", input: {} });
-const result = (id: string, said: string): ContentBlock => ({ type: "tool_result", tool_use_id: id, content: [text(said)] });
+const result = (id: string, content: string): ContentBlock => ({ type: "tool_result", tool_use_id: id, content: [text(content)] });
 
 /** One request, given as the turns of its history, and what it was answered. */
-function exchange(script: string, turns: ContentBlock[][], said: ContentBlock[] | number, headers: Record<string, string> = {}): Exchange {
+function exchange(script: string, turns: ContentBlock[][], content: ContentBlock[] | number, headers: Record<string, string> = {}): Exchange {
   const messages: MessagesRequest["messages"] = turns.map((content, i) => ({ role: i % 2 ? "assistant" : "user", content }));
   const request: MessagesRequest = { model: "m", messages, tools: [{ name: "Task" }], metadata: { user_id: `user_x_session_${SESSION}` } };
   const position = { script, step: (turns.length - 1) / 2 };
-  if (typeof said === "number") return { ...position, headers, request, status: said, answer: null, finished: true };
+  if (typeof content === "number") return { ...position, headers, request, status: content, answer: null, finished: true };
   answers += 1;
-  const stop_reason: Answer["stop_reason"] = said.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
+  const stop_reason: Answer["stop_reason"] = content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
   const answer: Answer = {
     id: `msg_${answers}`,
     type: "message",
     role: "assistant",
     model: "m",
-    content: said,
+    content,
     stop_reason,
     stop_sequence: null,
     usage: inventedUsage(answers),
@@ -75,7 +75,7 @@ it("takes ids and parents from the headers where they are sent", () => {
   ]);
 });
 
-it("takes a repeated request that failed for one agent, which must be said to have failed", () => {
+it("takes a repeated request that failed for one agent, which must be errored", () => {
   const exchanges = [
     exchange("main", [begin], [call("call-1", "F")]),
     exchange("F", [prompt("F")], 500),

@@ -1,4 +1,7 @@
-/** From the model's log to the truth: who ran under whom, what each cost, how each ended. Nothing here reads the product's files. */
+/**
+ * From the model's log to the truth: who ran under whom, what each cost, how each ended. Nothing here reads the
+ * product's files.
+ */
 import type { AgentTruth, OptionalTruth, ThreadTruth, Usage } from "../judge.ts";
 import { blocksOf, type Conversation, firstText, sessionOf, sortByAsker, toolUses } from "./conversations.ts";
 import type { Exchange } from "./model.ts";
@@ -6,7 +9,10 @@ import { textsOf } from "./script.ts";
 import { NO_USAGE, sum, usageOfCall } from "./usage.ts";
 import type { ContentBlock } from "./wire.ts";
 
-/** By script: how it ended, where that is not simply its last answer. `untilSeen`: what may be said as long as nothing shows that end. */
+/**
+ * By script: how it ended, where that is not simply its last answer. `untilSeen`: what may be said as long as nothing
+ * shows that end.
+ */
 export type Endings = Record<string, { status: string; why: string; untilSeen?: string }>;
 
 export interface Truth {
@@ -64,7 +70,10 @@ function threadTruth(members: Conversation[], results: Map<string, SpawnCall["re
   return { root: members[0]?.session ?? "", agents: [...rootTruths, ...agentTruths], refusedSpawns };
 }
 
-/** Which call started which agent: by the id or the report in the call's result, else by the prompt, which then must fit only one. */
+/**
+ * Which call started which agent: by the id or the report in the call's result, else by the prompt, which then must fit
+ * only one.
+ */
 function matchCalls(agents: Conversation[], calls: SpawnCall[]): Map<Conversation, SpawnCall> {
   const callOf = new Map<Conversation, SpawnCall>();
   const free = new Set(calls);
@@ -107,7 +116,10 @@ function toolResults(exchanges: readonly Exchange[]): Map<string, SpawnCall["res
   return results;
 }
 
-/** A fork begins as a copy of another thread, so it names agents that ran there; they may be shown in both, but count only there. */
+/**
+ * A fork begins as a copy of another thread, so it names agents that ran there; they may be shown in both, but count
+ * only there.
+ */
 function copiedAgents(thread: ThreadTruth, threads: ThreadTruth[], exchanges: readonly Exchange[]): OptionalTruth[] {
   const history = exchanges.filter((exchange) => sessionOf(exchange) === thread.root);
   const named = new Set(history.flatMap(({ request }) => toolUses(request.messages.flatMap((message) => blocksOf(message.content))).map(({ id }) => id)));

@@ -4,8 +4,9 @@ import type { WireUsage } from "./wire.ts";
 export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };
 
 /**
- * Invented usage of the n-th answer of a run. No number comes twice and the steps are uneven, so that two agents with swapped, doubled or
- * lost answers cannot have the right sums by chance. Every third answer has a one-hour cache write, which is part of all cache writes.
+ * Invented usage of the n-th answer of a run. No number comes twice and the steps are uneven, so that two agents with
+ * swapped, doubled or lost answers cannot have the right sums by chance. Every third answer has a one-hour cache write,
+ * which is part of all cache writes.
  */
 export function inventedUsage(n: number): WireUsage {
   const fiveMinutes = 5 + 4 * n + n * n;

@@ -53,7 +53,10 @@ export function* streamed(answer: Answer): Generator<string> {
   yield event({ type: "message_stop" });
 }
 
-/** As with the real API, the output is not known yet when the answer begins: a reader that believes this number is caught. */
+/**
+ * As with the real API, the output is not known yet when the answer begins: a reader that believes this number is
+ * caught.
+ */
 export function opening(answer: Answer): string {
   return event({ type: "message_start", message: { ...answer, content: [], stop_reason: null, usage: { ...answer.usage, output_tokens: 1 } } });
 }

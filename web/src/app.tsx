@@ -3,9 +3,10 @@ import Threads from "./pages/threads.tsx";
 import { useKeys } from "./state/keys.ts";
 import { go, route } from "./state/navigation.ts";
 import { isNotifying } from "./state/notify.ts";
-import { connection, troubles } from "./state/server.ts";
+import { connection, reading, troubles } from "./state/server.ts";
 import { setTheme, THEMES, theme } from "./state/theme.ts";
 import { hideToast, toast } from "./state/toast.ts";
+import { Reading } from "./view/reading.tsx";
 import { TipLayer } from "./view/tip.tsx";
 import { Troubles } from "./view/troubles.tsx";
 
@@ -70,14 +71,14 @@ export function App() {
               go("threads", null, { q: search?.value.trim() ?? "" });
             }}
           >
-            <input ref={search} type="search" placeholder="Search everything said" aria-label="Search everything said" autocomplete="off" spellcheck={false} />
+            <input ref={search} type="search" placeholder="Search messages" aria-label="Search messages" autocomplete="off" spellcheck={false} />
             <kbd>/</kbd>
           </form>
         </search>
         <span
           class={`connection ${connection()}`}
           role="status"
-          title={connection() === "open" ? "Live" : connection() === "waiting" ? "Not connected; trying again" : "Connecting"}
+          title={connection() === "open" ? "Live" : connection() === "waiting" ? "Not connected; reconnecting" : "Connecting"}
         >
           <span class="dot" />
           <span class="word">{connection() === "open" ? "live" : connection() === "waiting" ? "offline" : "…"}</span>
@@ -98,6 +99,7 @@ export function App() {
       <Show when={troubles().length > 0}>
         <Troubles />
       </Show>
+      <Show when={reading()}>{(far) => <Reading far={far()} />}</Show>
       <main>
         <Suspense>
           <Switch>

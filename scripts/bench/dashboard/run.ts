@@ -37,7 +37,7 @@ function verdicts(numbers: DashboardNumbers): readonly (readonly [string, string
   return [
     ["a new record on screen, in a thread of ten agents", ms(numbers.arrivalMs), "within 200 ms", numbers.arrivalMs <= 200],
     ["first paint of the tree", ms(numbers.firstPaintMs), "under 1,000 ms", numbers.firstPaintMs < 1_000],
-    ["blank rows while scrolling", `${numbers.blankRows} in ${numbers.scrolled} looks`, "none", numbers.blankRows === 0],
+    ["blank rows while scrolling", `${numbers.blankRows} in ${numbers.scrolled} checks`, "none", numbers.blankRows === 0],
     ["memory of the page, tree", bytes(numbers.treeBytes), "under 150 MB", numbers.treeBytes < 150e6],
     [`memory of the page, log of ${thousands(numbers.logEvents)} entries`, bytes(numbers.logBytes), "under 150 MB", numbers.logBytes < 150e6],
     [`longest pause at ${thousands(numbers.updates)} updates a second`, ms(numbers.longestPauseMs), "under 500 ms", numbers.longestPauseMs < 500],
@@ -63,7 +63,7 @@ async function dashboardSection(agents: number): Promise<string> {
   try {
     const numbers = { ...(await measureDashboard(browser, server, agents)), arrivalMs: await arrivalMs(browser) };
     const rows = verdicts(numbers).map(([what, value, wanted, holds]) => [what, value, holds ? wanted : `**${wanted}**`]);
-    return `## Dashboard: a thread of ${thousands(agents)} agents and ${thousands(agents * EVENTS_EACH)} events\n\n${markdownTable(["", "measured", "wanted"], rows)}`;
+    return `## Dashboard\n\nA thread of ${thousands(agents)} agents and ${thousands(agents * EVENTS_EACH)} events, in a browser.\n\n${markdownTable(["", "measured", "target"], rows)}`;
   } finally {
     await browser.close();
     await server.stop();

@@ -40,4 +40,6 @@ const pipe = createServer((incoming, outgoing) => {
 });
 
 const server = part === "pipe" ? pipe : upstream;
+// Longer than a busy machine may need between two uses of a connection.
+server.keepAliveTimeout = 75_000;
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));

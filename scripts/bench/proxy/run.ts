@@ -4,15 +4,25 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bytes, markdownTable, ratio, thousands } from "../format.ts";
+import { bytes, held, markdownTable, ratio, thousands } from "../format.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PARTS = join(import.meta.dirname, "parts.ts");
 const STREAMS = 50;
-const ROUNDS = 5;
-const requests = Number(process.argv[2] ?? 10_000);
+const RUNS = 5;
+/** Short and alternating, so that a busy moment of the machine hits all ways alike. */
+const SLICES = 30;
+const SLICE = { streams: 4, bytes: 3e6 };
+/** The memory is looked at so often while requests are made. */
+const LOOKS = 10;
+/** At least this part of the bare pipe's rate, in every run. */
+const RATE_LIMIT = 0.9;
+/** The memory of the last half of all requests may exceed that of the first half by so much. */
+const GROWTH_LIMIT = 1.1;
+const requests = Number(process.argv[2] ?? 100_000);
 const data = mkdtempSync(join(tmpdir(), "retinue-bench-proxy-"));
 const children: ChildProcess[] = [];
+let asked = 0;
 process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
   rmSync(data, { recursive: true, force: true });
@@ -26,37 +36,36 @@ const ways = [
 ];
 const agent = new Agent({ keepAlive: true });
 
-const proxy = ways.at(-1)?.child.pid ?? 0;
-await many(500);
-const before = memoryOf(proxy);
-await many(requests);
-const after = memoryOf(proxy);
+const [runs, firsts] = [await rates(), await firstBytes()];
+const memory = await memories();
 
-const rates: number[][] = ways.map(() => []);
-const firsts: number[][] = ways.map(() => []);
-for (let round = 0; round <= ROUNDS; round += 1)
-  for (const [i, { url }] of ways.entries()) {
-    const streamed = await streams(url, 4, 24e6);
-    const asked = await streams(url, STREAMS, 20_000);
-    // The first round warms up.
-    if (round === 0) continue;
-    rates[i]?.push(streamed.bytes / streamed.seconds);
-    firsts[i]?.push(...asked.firsts);
-  }
-const [, pipe, ours] = rates.map(median);
-const rows = ways.map(({ name }, i) => [
-  name,
-  `${bytes(median(rates[i] ?? []))}/s`,
-  ratio(median(rates[i] ?? []), pipe ?? Number.NaN),
-  `${median(firsts[i] ?? []).toFixed(2)} ms`,
-  `${(median(firsts[i] ?? []) - median(firsts[1] ?? [])).toFixed(2)} ms`,
+const [, pipeFirst = Number.NaN] = firsts;
+const runRows = runs.map(([direct = 0, pipe = 0, ours = 0], i) => [
+  `run ${i + 1}`,
+  ...[direct, pipe, ours].map((rate) => `${bytes(rate)}/s`),
+  ratio(ours, pipe),
+  held(`at least ${RATE_LIMIT.toFixed(2)}×`, ours / pipe >= RATE_LIMIT),
 ]);
+const firstRow = [
+  "first byte",
+  ...firsts.map((ms) => `${ms.toFixed(2)} ms`),
+  `${(firsts.at(-1) ?? 0) - pipeFirst > 0 ? "+" : ""}${((firsts.at(-1) ?? 0) - pipeFirst).toFixed(2)} ms`,
+  "",
+];
+const half = memory.length / 2;
+const most = (list: readonly number[]) => Math.max(...list);
+const growth = most(memory.slice(half)) / most(memory.slice(0, half));
+const memoryRows = memory.map((size, i) => [thousands(Math.round((requests * (i + 1)) / memory.length)), bytes(size)]);
 
 console.log(`## The API proxy
 
-Streams from a server on loopback, through nothing, through \`node:http\` piped, and through the proxy with its recording, in turn: four of 24 MB at once for the rate (${(((ours ?? 0) / (pipe ?? 1)) * 100).toFixed(0)} % of the pipe's), ${STREAMS} at once for the first byte. The proxy has ${bytes(before)} of memory after 500 requests, and ${bytes(after)} after ${thousands(requests)} more.
+Streams from a server on loopback: directly, through a \`node:http\` pipe, and through the proxy with recording. Each run alternates ${SLICES} slices of ${SLICE.streams} concurrent streams of ${bytes(SLICE.bytes)} and divides the sum of all bytes by the sum of all times. The first byte is measured with ${STREAMS} concurrent streams.
 
-${markdownTable(["", "streamed", "to the pipe", "first byte", "to the pipe"], rows)}`);
+${markdownTable(["", ...ways.map(({ name }) => name), "proxy / pipe", "limit"], [...runRows, firstRow])}
+
+Memory of the proxy (resident) while it answers ${thousands(requests)} requests: the most in the second half is ${ratio(growth, 1)} the most in the first half; the limit is ${held(`${GROWTH_LIMIT.toFixed(2)}×`, growth <= GROWTH_LIMIT)}.
+
+${markdownTable(["requests", "memory"], memoryRows)}`);
 process.exit(0);
 
 function start(args: readonly string[]): Promise<{ readonly url: string; readonly child: ChildProcess }> {
@@ -68,6 +77,43 @@ function start(args: readonly string[]): Promise<{ readonly url: string; readonl
   return new Promise((resolve) => child.stdout?.once("data", (line) => resolve({ url: String(line).trim(), child })));
 }
 
+/** Bytes a second for every run and way. */
+async function rates(): Promise<number[][]> {
+  for (const { url } of ways) await streams(url, SLICE.streams, SLICE.bytes);
+  const found: number[][] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    const sums = ways.map(() => ({ bytes: 0, seconds: 0 }));
+    for (let slice = 0; slice < SLICES; slice += 1)
+      for (const [i, { url }] of slice % 2 === 0 ? [...ways.entries()] : [...ways.entries()].reverse()) {
+        const streamed = await streams(url, SLICE.streams, SLICE.bytes);
+        const sum = sums[i] as { bytes: number; seconds: number };
+        sum.bytes += streamed.bytes;
+        sum.seconds += streamed.seconds;
+      }
+    found.push(sums.map((sum) => sum.bytes / sum.seconds));
+  }
+  return found;
+}
+
+/** Milliseconds until the first byte, the middle of many, for every way. */
+async function firstBytes(): Promise<number[]> {
+  const found: number[][] = ways.map(() => []);
+  for (let round = 0; round < RUNS; round += 1) for (const [i, { url }] of ways.entries()) found[i]?.push(...(await streams(url, STREAMS, 20_000)).firsts);
+  return found.map(median);
+}
+
+/** The proxy's resident memory after each part of all requests. */
+async function memories(): Promise<number[]> {
+  const { url = "", child } = ways.at(-1) ?? {};
+  const found: number[] = [];
+  for (let look = 0; look < LOOKS; look += 1) {
+    const until = Math.round(requests / LOOKS);
+    for (let done = 0; done < until; done += STREAMS) await streams(url, Math.min(STREAMS, until - done), 2_000);
+    found.push(memoryOf(child?.pid ?? 0));
+  }
+  return found;
+}
+
 interface Streamed {
   readonly bytes: number;
   readonly seconds: number;
@@ -76,16 +122,17 @@ interface Streamed {
 
 async function streams(url: string, count: number, size: number): Promise<Streamed> {
   const began = performance.now();
-  const all = await Promise.all(Array.from({ length: count }, (_, i) => ask(url, size, i)));
+  const all = await Promise.all(Array.from({ length: count }, () => ask(url, size)));
   return { bytes: all.reduce((sum, one) => sum + one.bytes, 0), seconds: (performance.now() - began) / 1_000, firsts: all.map(({ first }) => first) };
 }
 
-function ask(url: string, size: number, number: number): Promise<{ readonly bytes: number; readonly first: number }> {
+function ask(url: string, size: number): Promise<{ readonly bytes: number; readonly first: number }> {
+  asked += 1;
   const body = JSON.stringify({
     model: "m",
     stream: true,
     tools: [{ name: "Bash" }],
-    messages: [{ role: "user", content: `Stream ${number} ${"and so on ".repeat(200)}` }],
+    messages: [{ role: "user", content: `Stream ${asked} ${"and so on ".repeat(200)}` }],
   });
   const began = performance.now();
   return new Promise((resolve, reject) => {
@@ -102,11 +149,6 @@ function ask(url: string, size: number, number: number): Promise<{ readonly byte
     asking.on("error", reject);
     asking.end(body);
   });
-}
-
-async function many(count: number): Promise<void> {
-  const url = ways.at(-1)?.url ?? "";
-  for (let done = 0; done < count; done += STREAMS) await streams(url, Math.min(STREAMS, count - done), 2_000);
 }
 
 function memoryOf(pid: number): number {

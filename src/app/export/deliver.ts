@@ -8,38 +8,38 @@ import type { Log } from "./log.ts";
 
 export interface DeliverOptions {
   readonly log: Log;
-  /** How long to wait for a destination that cannot be reached. */
+  /** How long to wait for an unreachable destination. */
   readonly patienceMs: number;
   readonly signal?: AbortSignal;
 }
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** Longer than any request, so that nobody takes over while one is under way. */
+/** Longer than any request, so that no other process takes over during one. */
 const HOLD_MS = 60_000;
 
 const HOLDER = `${hostname()}:${process.pid}`;
 
-/** Holders on other machines cannot be seen; their time runs out. */
+/** Holders on other machines cannot be checked; their lease expires. */
 function isAlive(holder: string): boolean {
   const at = holder.lastIndexOf(":");
   return holder.slice(0, at) !== hostname() || exists(Number(holder.slice(at + 1)));
 }
 
-/** Whether this process is the one that looks after the destination now. */
+/** Acquires or extends the lease on the destination; true if this process holds it. */
 export function hold(outbox: Outbox, { name, timeoutMs }: Destination): boolean {
   const now = Date.now();
   return outbox.hold(name, HOLDER, now, now + timeoutMs + HOLD_MS, isAlive);
 }
 
-/** False, and still ours, if somebody asked for another look after `since`. */
+/** Releases the lease. Returns false and keeps it if another process requested a pass after `since`. */
 export const release = (outbox: Outbox, { name }: Destination, since: number) => outbox.release(name, HOLDER, since);
 
 export const stateOf = (outbox: Outbox, { name }: Destination): DestinationState | undefined => outbox.destinations().find((state) => state.name === name);
 
 /**
- * Sends what waits, oldest first, until nothing does or patience is out. Only for whoever holds the destination.
- * Says what the destination accepted and did not keep, in its words.
+ * Sends waiting items, oldest first, until none is left or the time is over. The caller must hold the destination.
+ * Returns the destination's messages about items it accepted and dropped.
  */
 export async function deliver(outbox: Outbox, destination: Destination, options: DeliverOptions): Promise<readonly string[]> {
   const until = Date.now() + options.patienceMs;
@@ -47,7 +47,7 @@ export async function deliver(outbox: Outbox, destination: Destination, options:
   while (!isStopped(options)) {
     const state = stateOf(outbox, destination);
     if (state === undefined || state.waiting === 0 || state.nextAt > Math.max(until, Date.now())) break;
-    // Cut short by whoever stops us, which is then seen.
+    // An abort ends the sleep; the loop checks the signal.
     if (state.nextAt > Date.now()) await sleep(state.nextAt - Date.now(), undefined, { signal: options.signal }).catch(() => {});
     else if (!hold(outbox, destination)) break;
     else await sendBatch({ ...options, outbox, destination, failures: state.failures, turnedDown }, outbox.next(destination.name, destination.limit));
@@ -60,12 +60,15 @@ const isStopped = ({ signal }: DeliverOptions) => signal?.aborted === true;
 interface Delivery extends DeliverOptions {
   readonly outbox: Outbox;
   readonly destination: Destination;
-  /** How often it failed before. */
+  /** Number of failures before. */
   readonly failures: number;
   readonly turnedDown: string[];
 }
 
-/** False where the rest has to wait. Of a batch that is turned down, the pieces are tried by themselves: one bad one must not spoil the others. */
+/**
+ * Returns false if the remaining items must wait. If a batch is refused, its items are sent one by one, so that one
+ * invalid item does not block the others.
+ */
 async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Promise<boolean> {
   const { outbox, destination } = delivery;
   const [first] = items;
@@ -74,13 +77,13 @@ async function sendBatch(delivery: Delivery, items: readonly OutboxItem[]): Prom
   const outcome = await post(destination, items, delivery);
   switch (outcome.is) {
     case "accepted": {
-      const left = destination.turnedDown(outcome.answer);
+      const left = destination.turnedDown(outcome.body);
       if (left !== null) delivery.turnedDown.push(left);
       outbox.arrived(destination.name, ids, Date.now(), left);
       return true;
     }
     case "unavailable":
-      // Who is told to stop in the middle has not failed.
+      // An aborted request is not a failure.
       if (!isStopped(delivery)) outbox.postpone(destination.name, ids, Date.now() + pauseAfter(outcome, delivery.failures), outcome.reason);
       return false;
     case "known":
@@ -105,7 +108,7 @@ async function post({ url, headers, encode, timeoutMs }: Destination, items: rea
   return outcome;
 }
 
-/** Twice as long after each failure, and never for all at the same moment. */
+/** Exponential backoff with jitter. */
 function pauseAfter({ retryAfterMs }: Extract<Outcome, { is: "unavailable" }>, failures: number): number {
   if (retryAfterMs !== null) return Math.min(Math.ceil(retryAfterMs), 24 * 3_600_000);
   const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 20));

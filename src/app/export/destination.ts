@@ -7,50 +7,52 @@ import type { OldTraces } from "./formats.ts";
 
 export interface PlanOptions {
   readonly now: number;
-  /** Null: as is best for the destination. */
+  /** Null: the destination's default. */
   readonly old: OldTraces | null;
-  /** A turn is sent when all of it has ended, because nobody may be there later to tell the end of what goes on. */
+  /** Send a turn only when all of it has ended, because this process may not be running later to send the end. */
   readonly wholeTurns: boolean;
 }
 
-/** What a thread comes to at a destination. */
+/** What to send of a thread to a destination. */
 export interface Plan {
   readonly traces: number;
   readonly items: number;
-  /** Traces that are left out because of their age. */
+  /** Number of traces skipped because of their age. */
   readonly tooOld: number;
-  /** Parts that are left out because no trace may have so many. */
+  /** Number of spans skipped because a trace has too many. */
   readonly tooMany: number;
-  /** There will be more to send, without a word being written. */
+  /** More will follow even if no record is written. */
   readonly isOpen: boolean;
-  /** What is certain and was not sent before. */
+  /** Final spans that were not sent before. */
   parcels(find: FindPosted): readonly Parcel[];
 }
 
-/** A service that takes traces over HTTP, as the user's variables name it. */
+/** A service that receives traces over HTTP, configured by environment variables. */
 export interface Destination {
-  readonly format: "langsmith" | "otlp";
-  /** The same for good; what waits for it is found by it. Holds no secrets. */
+  readonly format: string;
+  /** Stable; identifies the destination's items in the outbox. Contains no secrets. */
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** How much goes into one request. */
+  /** Maximum size of one request. */
   readonly limit: { readonly items: number; readonly bytes: number };
-  /** Null: the user wants none. */
+  /** Null: redaction is disabled. */
   readonly redaction: RedactionRules | null;
   plan(thread: Story, traces: readonly Trace[], options: PlanOptions): Plan;
-  /** The end of something that was sent when it began and that the thread's records no longer hold; null where nothing is sent before it ends. */
+  /**
+   * Ends a span that was sent when it began and is no longer in the records; null if spans are only sent once ended.
+   */
   ending(thread: Story, posted: Posted, at: number): Parcel | null;
   encode(bodies: readonly Uint8Array[]): { readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array };
-  /** The same as a person can read it. */
+  /** The same as readable text. */
   shown(bodies: readonly Uint8Array[]): string;
-  /** What it says it did not keep of what it accepted; null where it kept all. */
-  turnedDown(answer: Uint8Array): string | null;
+  /** The destination's message about items it accepted and dropped; null if it kept all. */
+  turnedDown(response: Uint8Array): string | null;
 }
 
-/** `variable` names what the user has to mend. */
+/** `variable` names the setting to correct. */
 export function checkedUrl(url: string, variable: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new Failure("usage", `${variable}: ${url} is no address to send to`, ["write one that begins with https:// or http://"]);
+  throw new Failure("usage", `${variable}: ${url} is not a valid URL`, ["use a URL that begins with https:// or http://"]);
 }

@@ -16,7 +16,7 @@ const RENDER: Readonly<Record<FileFormat, (story: Story, rules: RedactionRules) 
   json: (story, { level }) => jsonTree(story, level),
 };
 
-/** An agent and everybody below it as one file, as it may leave the machine. */
+/** Exports an agent with its subtree as one redacted file. */
 export async function renderFile(format: FileFormat, library: Library, key: AgentKey, rules: RedactionRules): Promise<string> {
   const story = await readStory(library, library.forestOf([key]), key);
   return RENDER[format](redacted(story, new Redactor(rules)), rules);

@@ -6,37 +6,35 @@ import { keep, keptPath } from "../kept-file.ts";
 import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
-import { SENT_FORMATS } from "./formats.ts";
+import { DESTINATIONS } from "./destinations/index.ts";
 import { exportLog } from "./log.ts";
-import { destinationsFor } from "./send.ts";
 
-/** What waits for somebody, without what stands in it. */
+/** The items waiting for a destination, without their content. */
 export interface Waiting extends DestinationState {
   readonly items: readonly Omit<OutboxItem, "body">[];
-  /** False where the environment says nothing of it: then nobody knows how to reach it. */
+  /** False if the environment does not configure it, so it cannot be reached. */
   readonly isKnown: boolean;
 }
 
 export interface OutboxOptions {
   readonly env: Env;
   readonly settings: SettingsFile;
-  /** How many items of each to tell of. */
+  /** Maximum number of items to list per destination. */
   readonly limit: number;
-  /** Tries again at once, what was refused too. */
+  /** Sends waiting and refused items again now. */
   readonly retry: boolean;
-  /** Throws away what was refused. */
+  /** Deletes refused items. */
   readonly drop: boolean;
   readonly debug: boolean;
 }
 
 const PATIENCE_MS = 10_000;
 
-/** What waits to be sent, for whom, and why. */
-export async function lookIntoOutbox({ env, settings, limit, retry, drop, debug }: OutboxOptions): Promise<readonly Waiting[]> {
+/** The state of the outbox, by destination. */
+export async function readOutbox({ env, settings, limit, retry, drop, debug }: OutboxOptions): Promise<readonly Waiting[]> {
   if (!existsSync(keptPath(env))) return [];
-  const known = new Map(
-    SENT_FORMATS.flatMap((format) => reachable(() => destinationsFor(format, env, redactionOf(settings), false))).map((one) => [one.name, one]),
-  );
+  const configured = await Promise.all(DESTINATIONS.map((kind) => reachable(kind.open(env, redactionOf(settings), false))));
+  const known = new Map(configured.flat().map((one) => [one.name, one]));
   const kept = await keep(env);
   try {
     const { outbox } = kept;
@@ -62,12 +60,10 @@ export async function lookIntoOutbox({ env, settings, limit, retry, drop, debug 
   }
 }
 
-/** A format whose variables are not set, or not right, is sent nowhere from here. */
-function reachable(find: () => readonly Destination[]): readonly Destination[] {
-  try {
-    return find();
-  } catch (error) {
+/** A destination whose variables are missing or invalid is omitted. */
+function reachable(opening: Promise<readonly Destination[]>): Promise<readonly Destination[]> {
+  return opening.catch((error: unknown) => {
     if (error instanceof Failure) return [];
     throw error;
-  }
+  });
 }

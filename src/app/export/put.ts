@@ -11,23 +11,23 @@ import type { OldTraces } from "./formats.ts";
 import { type Log, logStory } from "./log.ts";
 import { type IsOver, readStory } from "./story.ts";
 
-/** So much may wait. What does not fit stays in the records it comes from, and is put in when there is room. */
+/** Maximum size of the outbox. What does not fit is added later from the records. */
 export const MAX_OUTBOX_BYTES = 256 << 20;
 
 export interface PutOptions {
   readonly old: OldTraces | null;
-  /** Only turns that went on after this. */
+  /** Only turns that were active after this time. */
   readonly since?: number;
   /** When the thread was last heard of: a hook may report the end of a turn whose records are old. */
   readonly heardAt?: number;
-  /** Only this agent, everybody below it, and those above it. */
+  /** Only this agent, its subtree and its ancestors. */
   readonly below?: string;
   readonly wholeTurns?: boolean;
 }
 
 export interface PutResult {
   readonly plan: Plan;
-  /** How many were put in; the others had been before. Null: there is no room, and nothing was. */
+  /** Number of new items; null if there was no room and nothing was added. */
   readonly put: number | null;
 }
 
@@ -36,7 +36,7 @@ export interface Thread {
   readonly story: Story;
 }
 
-/** The story of a thread as it may leave the machine. */
+/** The redacted story of a thread. */
 export async function storyFor(
   { redaction }: Pick<Destination, "redaction">,
   library: Library,
@@ -59,11 +59,11 @@ function planOf(destination: Destination, story: Story, all: readonly Trace[], {
   const isRecent = (trace: Trace) =>
     since === undefined || trace.root.end === null || trace.root.end >= since || (trace === last && heardAt !== undefined && heardAt >= since);
   const traces = all.filter(isRecent);
-  const wanted = below === undefined ? traces : traces.flatMap((trace) => only(trace, below));
-  return destination.plan(story, wanted, { now: Date.now(), old, wholeTurns });
+  const selected = below === undefined ? traces : traces.flatMap((trace) => only(trace, below));
+  return destination.plan(story, selected, { now: Date.now(), old, wholeTurns });
 }
 
-/** Puts into the outbox what was not put in before. */
+/** Adds the items that were not in the outbox before. */
 export function putInto(outbox: Outbox, destination: Destination, { key, story }: Thread, options: PutOptions, log: Log): PutResult {
   const traces = tracesOf(story);
   const plan = planOf(destination, story, traces, options);
@@ -72,12 +72,12 @@ export function putInto(outbox: Outbox, destination: Destination, { key, story }
   const now = Date.now();
   const choose = (find: FindPosted) => [...plan.parcels(find), ...abandoned(outbox, destination, { key, story }, traces, now)];
   const { put, refused } = outbox.put(destination.name, key, choose, now);
-  for (const one of refused) log(`${story.record.uri}: ${one} contradicts what ${destination.name} was sent before, and is not sent`);
+  for (const one of refused) log(`${story.record.uri}: ${one} differs from what was sent to ${destination.name} before; not sent`);
   outbox.setUnfinished(destination.name, key, plan.isOpen);
   return { plan, put };
 }
 
-/** Ends of what was sent when it began and is no longer in the records, once nothing more is expected of the thread. */
+/** Ends spans that were sent when they began and are no longer in the records, once the thread is complete. */
 function abandoned(outbox: Outbox, destination: Destination, { key, story }: Thread, traces: readonly Trace[], at: number): readonly Parcel[] {
   const open = outbox.stillOpen(destination.name, key);
   if (open.length === 0 || [...everyone(story)].some(({ isOver }) => !isOver)) return [];
@@ -85,7 +85,7 @@ function abandoned(outbox: Outbox, destination: Destination, { key, story }: Thr
   return open.filter((posted) => !held.has(posted.key)).flatMap((posted) => destination.ending(story, posted, at) ?? []);
 }
 
-/** What of a trace has to do with an agent. Ids do not change by it: those above it are needed to stand below. */
+/** The part of a trace that concerns an agent. Includes its ancestors, so that ids stay the same. */
 function only({ root, spans }: Trace, uri: string): Trace[] {
   const keep = new Set<Trace["root"]>();
   const below = new Set<Trace["root"]>();
@@ -97,7 +97,7 @@ function only({ root, spans }: Trace, uri: string): Trace[] {
   return keep.size === 0 ? [] : [{ root, spans: spans.filter((span) => keep.has(span)) }];
 }
 
-/** The root of the tree an agent stands in. */
+/** The root of an agent's tree. */
 export function rootOf(forest: Forest, key: AgentKey): AgentKey {
   let root = key;
   for (let parent = forest.agents.get(root)?.parent ?? null; parent !== null; parent = agentOf(forest, root).parent) root = parent;

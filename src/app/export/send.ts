@@ -1,41 +1,30 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "../../core/ids.ts";
-import type { RedactionRules } from "../../core/redaction.ts";
 import type { DestinationState, Outbox } from "../../stores/sqlite/outbox.ts";
 import { Failure } from "../failure.ts";
-import type { Env } from "../home.ts";
 import type { Library } from "../library.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
-import type { OldTraces, SentFormat } from "./formats.ts";
-import { langSmithDestinations } from "./langsmith.ts";
+import type { OldTraces } from "./formats.ts";
 import type { Log } from "./log.ts";
-import { otlpDestination } from "./otlp.ts";
 import { planFor, putInto, rootOf, storyFor } from "./put.ts";
 
-/** Where a format goes by the user's variables. `isPreview`: nothing is sent, so that no key is needed. */
-export function destinationsFor(format: SentFormat, env: Env, redaction: RedactionRules, isPreview: boolean): Destination[] {
-  if (format === "otlp") return [otlpDestination(env, redaction)];
-  const hasKey = Boolean(env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY);
-  return langSmithDestinations(isPreview && !hasKey ? { ...env, LANGSMITH_API_KEY: "none" } : env, redaction);
-}
-
-/** What came of an export, for one destination. */
+/** The result of an export to one destination. */
 export interface Exported {
   readonly destination: string;
   readonly threads: number;
   readonly traces: number;
   readonly items: number;
-  /** Of these, how many had not been put into the outbox before. */
+  /** How many of them were new to the outbox. */
   readonly put: number;
   readonly tooOld: number;
   readonly tooMany: number;
-  /** What goes on, and will be sent when it ends. */
+  /** Number of threads that are still running. */
   readonly open: number;
   readonly waiting: number;
   readonly refused: number;
   readonly reason: string | null;
-  /** What it accepted and did not keep, in its own words. */
+  /** The destination's messages about items it accepted and dropped. */
   readonly turnedDown: readonly string[];
 }
 
@@ -48,7 +37,7 @@ export interface ExportOptions {
   readonly onProgress?: (done: number, all: number) => void;
 }
 
-/** Sends threads, and waits until all of it has arrived, or does not. Resumable: what was put into the outbox once is not put there again. */
+/** Sends threads and waits for delivery. Resumable: items are added to the outbox once. */
 export async function exportThreads(destination: Destination, threads: readonly ThreadToSend[], options: ExportOptions): Promise<Exported> {
   const { library, outbox, log, old } = options;
   const turnedDown: string[] = [];
@@ -61,7 +50,7 @@ export async function exportThreads(destination: Destination, threads: readonly 
     const put = () => putInto(outbox, destination, { key: root, story }, { old, ...(below === undefined ? {} : { below }) }, log);
     let result = put();
     if (result.put === null) {
-      // There is room again once something has arrived.
+      // Wait for deliveries to free space.
       turnedDown.push(...(await arrive(destination, options)).turnedDown);
       result = put();
     }
@@ -84,11 +73,11 @@ export async function exportThreads(destination: Destination, threads: readonly 
 
 export interface ThreadToSend {
   readonly key: AgentKey;
-  /** The URI of the agent that is meant, if it is not the thread itself. */
+  /** The URI of the agent to export, if it is not the thread itself. */
   readonly below?: string;
 }
 
-/** What would be sent, to the letter, and how many turns would be left out as too old. */
+/** The exact content that would be sent, and the number of turns skipped as too old. */
 export async function previewThreads(
   destination: Destination,
   threads: readonly ThreadToSend[],
@@ -108,7 +97,7 @@ export async function previewThreads(
 
 const POLL_MS = 100;
 
-/** Sends what waits, or waits for whoever is sending it. */
+/** Sends waiting items, or waits for the process that is sending them. */
 async function arrive(
   destination: Destination,
   { outbox, log, patienceMs }: ExportOptions,
@@ -131,7 +120,7 @@ async function arrive(
 
 function outboxIsFull(outbox: Outbox, destination: Destination): Failure {
   const state = stateOf(outbox, destination);
-  return new Failure("failed", `the outbox is full, and ${destination.name} takes nothing: ${state?.reason ?? "no reason known"}`, [
-    "retinue outbox tells more; nothing is lost, run the same again later",
+  return new Failure("failed", `the outbox is full, and ${destination.name} accepts nothing: ${state?.reason ?? "unknown reason"}`, [
+    "nothing is lost; run the command again later, and see retinue outbox",
   ]);
 }

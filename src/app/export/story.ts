@@ -1,7 +1,8 @@
 import type { AgentTree } from "../../core/agent.ts";
 import type { ModelCall } from "../../core/gather.ts";
-import { type AgentKey, nativeCall, partsOf, type RecordKey } from "../../core/ids.ts";
+import { type AgentKey, nativeCall, partsOf, type RecordKey, recordIn } from "../../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
+import { isReport } from "../../core/origin.ts";
 import { UNANSWERED_RULE } from "../../core/parents.ts";
 import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
 import { type WorkTimes, workTimes } from "../../core/spans.ts";
@@ -11,19 +12,19 @@ import { PROVIDERS } from "../../providers/index.ts";
 import { EventReader, type PlacedEvent } from "../events.ts";
 import type { Library } from "../library.ts";
 
-/** Whether nothing more is expected of an agent; see `Endings`. */
+/** Whether an agent is complete; see `Endings`. */
 export type IsOver = (agent: LinkedAgent) => boolean;
 
-/** As it stands now: for files, which can be written again. */
-const asItStands: IsOver = ({ verdict: { status } }) => status !== "running" && status !== "pendingInit";
+/** For files, which can be written again later: the current status decides. */
+const hasEnded: IsOver = ({ verdict: { status } }) => status !== "running" && status !== "pendingInit";
 
-/** Everything an agent and those below it did, as exporters want it. */
-export async function readStory(library: Library, forest: Forest, root: AgentKey, isOver: IsOver = asItStands): Promise<Story> {
+/** Collects the subtree of an agent with its events and model calls. */
+export async function readStory(library: Library, forest: Forest, root: AgentKey, isOver: IsOver = hasEnded): Promise<Story> {
   const keys = subtreeOf(forest, root);
   const placed = await new EventReader(library).nextPlaced(forest, keys);
   const steps = Map.groupBy(placed, ({ event }) => event.uri);
   const reports = reportsIn(forest, keys);
-  const tell = ({ tree, key }: Told, children: readonly Story[]): Story => {
+  const storyOf = ({ tree, key }: Node, children: readonly Story[]): Story => {
     const agent = agentOf(forest, key);
     const own = steps.get(agent.uri) ?? [];
     const names = callNames(agent);
@@ -42,21 +43,21 @@ export async function readStory(library: Library, forest: Forest, root: AgentKey
       isPlaced: isPlaced(agent),
     };
   };
-  // Both lists are made from the same children, in the same order.
-  const below = ({ tree, key }: Told) => agentOf(forest, key).children.map((child, i): Told => ({ tree: tree.children[i] as AgentTree, key: child }));
-  return foldTree({ tree: treeOf(forest, root, library.price), key: root }, below, tell);
+  // Both lists have the same children in the same order.
+  const below = ({ tree, key }: Node) => agentOf(forest, key).children.map((child, i): Node => ({ tree: tree.children[i] as AgentTree, key: child }));
+  return foldTree({ tree: treeOf(forest, root, library.price), key: root }, below, storyOf);
 }
 
-interface Told {
+interface Node {
   readonly tree: AgentTree;
   readonly key: AgentKey;
 }
 
 const productOf = (key: AgentKey) => PROVIDERS.find(({ name }) => name === partsOf(key).provider);
 
-/** An agent that only a call speaks of has no id yet, and the call may turn out to have been refused. */
+/** An agent that is only known from a spawn call has no id yet, and the call may turn out to be refused. */
 const isPlaced = ({ evidence: [decided], spawnCall }: LinkedAgent) =>
-  decided !== undefined && decided.confidence === 1 && decided.rule !== UNANSWERED_RULE && spawnCall !== undefined && spawnCall.live !== true;
+  decided !== undefined && decided.confidence === 1 && decided.rule !== UNANSWERED_RULE && spawnCall !== undefined && !isReport(spawnCall);
 
 function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): string | null {
   if (parent === null || spawnCall?.makes !== "one") return null;
@@ -64,17 +65,20 @@ function soleCallOf(forest: Forest, { key, parent, spawnCall }: LinkedAgent): st
   return first === key ? nativeCall(spawnCall.call) : null;
 }
 
-/** Which record reports the end of whom. */
+/** The agents whose end each record reports. */
 function reportsIn(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<RecordKey, readonly string[]> {
-  const told = keys.flatMap((key) => {
+  const reports = keys.flatMap((key) => {
     const { uri, statements } = agentOf(forest, key);
     const ends = statements.filter(({ state, speaker }) => state !== "launched" && state !== "revived" && speaker !== key);
-    return ends.flatMap((end) => end.keys.slice(0, 1).map((record) => ({ record, uri })));
+    return ends.flatMap((end) => {
+      const record = recordIn(end);
+      return record === undefined ? [] : [{ record, uri }];
+    });
   });
-  return new Map([...Map.groupBy(told, ({ record }) => record)].map(([record, list]) => [record, [...new Set(list.map(({ uri }) => uri))]]));
+  return new Map([...Map.groupBy(reports, ({ record }) => record)].map(([record, list]) => [record, [...new Set(list.map(({ uri }) => uri))]]));
 }
 
-/** What the rows of a response are keyed by, where they do not name it themselves. */
+/** Response by record key, for records that do not name their response. */
 const callNames = ({ calls }: LinkedAgent) => new Map([...calls].flatMap(({ response, rows }) => (rows === null ? [] : [[rows, response] as const])));
 
 function stepOf(
@@ -82,7 +86,7 @@ function stepOf(
   reports: ReadonlyMap<RecordKey, readonly string[]>,
   names: ReadonlyMap<RecordKey, RecordKey>,
 ): Step {
-  const record = draft?.keys[0];
+  const record = draft === null ? undefined : recordIn(draft);
   return {
     event,
     key: record === undefined ? event.id : `${record}#${from?.draft ?? 0}`,

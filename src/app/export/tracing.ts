@@ -8,26 +8,26 @@ import type { Library } from "../library.ts";
 import { redactionOf, type SettingsFile } from "../settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
+import { DESTINATIONS, isTracing } from "./destinations/index.ts";
 import { Endings } from "./endings.ts";
 import type { OldTraces } from "./formats.ts";
-import { langSmithDestinations, tracesToLangSmith } from "./langsmith.ts";
 import { exportLog, type Log } from "./log.ts";
-import { otlpDestination, tracesToOtlp } from "./otlp.ts";
 import { putInto, rootOf, storyFor } from "./put.ts";
 
-/** A turn that ended this long before tracing was switched on still counts: the first to tell of it is the hook at its end. */
+/**
+ * Turns that ended less than this before tracing was enabled are included: the hook at the end of a turn is often the
+ * first sign of it.
+ */
 const GRACE_MS = 60_000;
-/** Records may be written a little later than they say. */
+/** Records may be written later than their time. */
 const SLACK_MS = 15 * 60_000;
-/** While agents write, what they did is put together at most this often. */
+/** Minimum interval between two collections while agents write. */
 const PAUSE_MS = 2_000;
 
-/** Whether anything is to be sent as it happens. Cheap: hooks ask this. */
-export const isTracing = (env: Env) => tracesToLangSmith(env) || tracesToOtlp(env);
-
-/** Where everything is to be sent as it happens. */
-export function tracedDestinations(env: Env, redaction: RedactionRules): Destination[] {
-  return [...(tracesToLangSmith(env) ? langSmithDestinations(env, redaction) : []), ...(tracesToOtlp(env) ? [otlpDestination(env, redaction)] : [])];
+/** The destinations to send to while agents work. */
+export async function tracedDestinations(env: Env, redaction: RedactionRules): Promise<readonly Destination[]> {
+  const opened = await Promise.all(DESTINATIONS.filter((kind) => kind.isTracing(env)).map((kind) => kind.open(env, redaction, false)));
+  return opened.flat();
 }
 
 export interface Watched {
@@ -36,55 +36,58 @@ export interface Watched {
   readonly endings: Endings;
   readonly log: Log;
   readonly old: OldTraces | null;
-  /** Turns are sent as a whole when they have ended; otherwise what has ended is sent while the rest goes on. */
+  /** Send turns only when they have ended; otherwise spans are sent as soon as they end. */
   readonly wholeTurns?: boolean;
-  /** Told what the user should know. */
-  readonly tell?: (words: string) => void;
-  /** How threads stood when they were last looked at, for those who look again and again. */
+  /** Receives messages for the user. */
+  readonly report?: (text: string) => void;
+  /** State of each thread at the last check, if checks are repeated. */
   readonly seen?: Map<string, string>;
-  /** Only turns that went on after this, whenever the destination was first traced to. */
+  /** Only turns active after this time, whenever tracing to the destination began. */
   readonly since?: number;
-  /** Only this thread; all of them otherwise. */
+  /** Only this thread; default: all. */
   readonly thread?: AgentKey;
-  /** Of it, only this agent with everybody below and above it. */
+  /** Only this agent of the thread, with its subtree and ancestors. */
   readonly below?: string;
 }
 
-/** From when on a destination is told everything; what ended before is history. */
+/** Records when tracing to the destination began; turns that ended before are not sent. */
 export function openDestination(outbox: Outbox, { name }: Destination): void {
   outbox.open(name, Date.now() - GRACE_MS);
 }
 
-/** A look around that finds more than this is a first one. */
+/** If more threads than this are recent, it is the first pass. */
 const MANY_THREADS = 200;
 
-/** Threads in which something happened since the last look; of those that were told something just now, also what happened long ago: an agent's file may come late. */
-function recentThreads(library: Library, since: number, told: ReadonlySet<AgentKey>): AgentKey[] {
+/**
+ * Threads active since the last pass, and changed threads even if their last activity is old, because an agent's file
+ * may appear late.
+ */
+function recentThreads(library: Library, since: number, changed: ReadonlySet<AgentKey>): AgentKey[] {
   const recent = [...library.threadRows({ since })].map(({ place }) => place.key);
-  return told.size > MANY_THREADS ? recent : [...recent, ...told];
+  return changed.size > MANY_THREADS ? recent : [...recent, ...changed];
 }
 
-/** What a look at the threads of a destination came to. */
-export interface Looked {
-  /** False: the outbox was full before everything was put in. */
+/** The result of a pass over the threads of a destination. */
+export interface CollectResult {
+  /** False if the outbox became full. */
   readonly hadRoom: boolean;
-  /** An agent ended and its records may not be complete yet: another look is needed, though nothing may be written any more. */
+  /** An agent ended, and its records may not be complete: another pass is needed even if nothing changes. */
   readonly isSettling: boolean;
-  /** Threads with something left to send, in which an agent works in a process that is alive. */
+  /** Threads with unsent work in which an agent with a live process is running. */
   readonly running: readonly AgentKey[];
 }
 
 /**
- * Puts into the outbox what happened in the threads that changed; in all of them, where `isEverywhere`, since the last look.
- * `lookedAt`: when the library began to read what it knows.
+ * Adds new work of the changed threads to the outbox; if `isEverywhere`, of all threads active since the last pass.
+ * `lookedAt`: when the library's sync began.
  */
-export async function lookAfter(
-  { library, outbox, endings, log, old, wholeTurns = false, thread, below, since: from, tell = log, seen: known }: Watched,
+export async function collect(
+  { library, outbox, endings, log, old, wholeTurns = false, thread, below, since: from, report = log, seen: known }: Watched,
   destination: Destination,
   changed: ReadonlySet<AgentKey>,
   isEverywhere: boolean,
   lookedAt: number,
-): Promise<Looked> {
+): Promise<CollectResult> {
   const running: AgentKey[] = [];
   let isSettling = false;
   const state = stateOf(outbox, destination);
@@ -97,7 +100,7 @@ export async function lookAfter(
   for (const key of keys) {
     const forest = library.forestOf([key]);
     const root = rootOf(forest, key);
-    // A thread that was found to belong to another one is looked after there.
+    // The thread turned out to be part of another one and is handled there.
     if (key !== root) outbox.moved(destination.name, key, root);
     if (seen.has(root)) continue;
     seen.add(root);
@@ -106,10 +109,10 @@ export async function lookAfter(
       outbox.setUnfinished(destination.name, root, false);
       continue;
     }
-    const look = endings.look(forest, root, lookedAt);
+    const look = endings.check(forest, root, lookedAt);
     isSettling ||= look.isSettling;
-    const standing = standingOf(forest, root);
-    if (!look.isSettling && known?.get(`${destination.name} ${root}`) === standing) {
+    const fingerprint = fingerprintOf(forest, root);
+    if (!look.isSettling && known?.get(`${destination.name} ${root}`) === fingerprint) {
       if (look.isRunning) running.push(root);
       continue;
     }
@@ -117,27 +120,27 @@ export async function lookAfter(
     const options = { old, since: oldest, heardAt: heardAt(agentOf(forest, root)), wholeTurns, ...(below === undefined ? {} : { below }) };
     const { put, plan } = putInto(outbox, destination, { key: root, story }, options, log);
     if (put === null) {
-      log(`${destination.name}: the outbox is full; the rest follows when there is room`);
+      log(`${destination.name}: the outbox is full; the rest follows later`);
       return { hadRoom: false, isSettling, running };
     }
-    if (put > 0) log(`${story.record.uri}: ${put} put into the outbox for ${destination.name}`);
-    if (plan.tooOld > 0) tell(`${story.record.uri}: ${plan.tooOld} turns began too long ago for ${destination.name}, and are not sent`);
+    if (put > 0) log(`${story.record.uri}: added ${put} to the outbox of ${destination.name}`);
+    if (plan.tooOld > 0) report(`${story.record.uri}: ${plan.tooOld} turns are too old for ${destination.name} and were skipped`);
     if (look.isRunning && plan.isOpen) running.push(root);
     if (look.isSettling) known?.delete(`${destination.name} ${root}`);
-    else known?.set(`${destination.name} ${root}`, standing);
+    else known?.set(`${destination.name} ${root}`, fingerprint);
     if (!plan.isOpen) endings.forget(root);
-    // Others must not take over only because there is much to read.
+    // Extend the lease: reading may take long.
     hold(outbox, destination);
   }
   if (isEverywhere) outbox.lookedTo(destination.name, lookedAt);
   return { hadRoom: true, isSettling, running };
 }
 
-/** When anything was last said of a thread, by its own records or by a hook. */
+/** When the thread was last mentioned, by its records or by a hook. */
 const heardAt = ({ statements, lastAt }: LinkedAgent) => statements.reduce((latest, { at }) => Math.max(latest, at ?? 0), lastAt ?? 0);
 
-/** Changes whenever there may be something to send. */
-function standingOf(forest: Forest, root: AgentKey): string {
+/** Differs whenever there may be something new to send. */
+function fingerprintOf(forest: Forest, root: AgentKey): string {
   return subtreeOf(forest, root)
     .map((key) => {
       const { verdict, lastAt, calls, records, files } = agentOf(forest, key);
@@ -146,52 +149,52 @@ function standingOf(forest: Forest, root: AgentKey): string {
     .join("\n");
 }
 
-/** For whoever watches agents all the time; null where nothing is to be sent. What is wrong with the variables is said, and keeps nobody from working. */
-export async function openTracer(env: Env, settings: SettingsFile, library: Library, talk: (words: string) => void): Promise<Tracer | null> {
+/** The tracer of a server; null if tracing is off. Invalid variables are reported and do not stop the server. */
+export async function openTracer(env: Env, settings: SettingsFile, library: Library, talk: (text: string) => void): Promise<Tracer | null> {
   if (!isTracing(env)) return null;
   try {
-    const destinations = tracedDestinations(env, redactionOf(settings));
+    const destinations = await tracedDestinations(env, redactionOf(settings));
     const kept = await keep(env);
     for (const destination of destinations) openDestination(kept.outbox, destination);
     return new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log: exportLog(env, false), old: null }, destinations, talk, () =>
       kept.close(),
     );
   } catch (error) {
-    talk(`nothing is traced: ${(error as Error).message}`);
+    talk(`tracing is off: ${(error as Error).message}`);
     return null;
   }
 }
 
-/** Looks after destinations as long as agents work: what changed is put into the outbox, and what waits there is sent. */
+/** Sends traces while agents work: collects changed threads into the outbox and delivers it. */
 export class Tracer {
   readonly #watched: Watched;
   readonly #destinations: readonly Destination[];
-  readonly #talk: (words: string) => void;
+  readonly #talk: (text: string) => void;
   readonly #onStop: () => void;
   readonly #stop = new AbortController();
   #changed = new Set<AgentKey>();
-  /** Nobody knows where something happened, as at the beginning. */
+  /** Check all threads, because it is unknown which ones changed. */
   #isEverywhere = true;
   #isAsked = false;
   #running: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #nextLook = 0;
-  #lastTold = "";
+  #lastText = "";
 
-  constructor(watched: Watched, destinations: readonly Destination[], talk: (words: string) => void, onStop: () => void = () => {}) {
-    this.#watched = { seen: new Map(), tell: (words) => this.#tell(words), ...watched };
+  constructor(watched: Watched, destinations: readonly Destination[], talk: (text: string) => void, onStop: () => void = () => {}) {
+    this.#watched = { seen: new Map(), report: (text) => this.#report(text), ...watched };
     this.#destinations = destinations;
     this.#talk = talk;
     this.#onStop = onStop;
     for (const { name } of destinations) watched.outbox.open(name, null);
   }
 
-  /** Which services it sends to. */
+  /** The formats it sends. */
   get formats(): readonly string[] {
     return [...new Set(this.#destinations.map(({ format }) => format))];
   }
 
-  /** Something happened in these threads; in none by name: only time has passed. */
+  /** These threads changed; an empty set means that only time has passed. */
   changed(threads: ReadonlySet<AgentKey>): void {
     this.#isAsked = true;
     for (const thread of threads) this.#changed.add(thread);
@@ -205,7 +208,7 @@ export class Tracer {
       this.#timer = null;
       this.#running ??= this.#work()
         .catch((error: Error) => {
-          this.#tell(`tracing: ${error.message}`);
+          this.#report(`tracing: ${error.message}`);
           this.#lookEverywhere();
         })
         .finally(() => {
@@ -224,13 +227,13 @@ export class Tracer {
     this.#nextLook = began + PAUSE_MS;
     const { outbox, log } = this.#watched;
     for (const destination of this.#destinations) {
-      // Somebody else is at it at this moment; what we know of may be news to them.
+      // If another process holds the destination, request another pass from it.
       const isOurs = hold(outbox, destination);
-      const looked = isOurs && isAsked ? await lookAfter(this.#watched, destination, changed, isEverywhere, began) : null;
+      const looked = isOurs && isAsked ? await collect(this.#watched, destination, changed, isEverywhere, began) : null;
       if (looked?.isSettling) this.#isAsked = true;
       const isAll = isOurs && (looked?.hadRoom ?? true);
       if (isOurs) await deliver(outbox, destination, { log, patienceMs: 0, signal: this.#stop.signal });
-      // Between two rounds others may have it: a command that sends something by itself.
+      // Released between passes, so that another command can send.
       const isAskedAgain = isOurs && !release(outbox, destination, began);
       if (!isAll || isAskedAgain) this.#lookEverywhere();
     }
@@ -242,24 +245,24 @@ export class Tracer {
     this.#isAsked = true;
   }
 
-  /** Goes on when somebody may be reached again, or wrote meanwhile. */
+  /** Schedules the next pass, after a failed delivery or for changes since. */
   #again() {
     if (this.#stop.signal.aborted) return;
     const states = this.#destinations.flatMap((destination) => stateOf(this.#watched.outbox, destination) ?? []);
     const waiting = states.filter((state) => state.waiting > 0);
-    for (const { name, reason } of waiting) if (reason !== null) this.#tell(`${name}: waiting: ${reason}`);
+    for (const { name, reason } of waiting) if (reason !== null) this.#report(`${name}: waiting: ${reason}`);
     const next = Math.min(...waiting.map((state) => state.nextAt), ...(this.#isAsked ? [this.#nextLook] : []));
     if (next !== Number.POSITIVE_INFINITY) this.#soon(Math.max(50, next - Date.now()));
   }
 
-  /** A thing that lasts is said once. */
-  #tell(words: string) {
-    if (words !== this.#lastTold) this.#talk(words);
-    this.#lastTold = words;
-    this.#watched.log(words);
+  /** Reports each message once. */
+  #report(text: string) {
+    if (text !== this.#lastText) this.#talk(text);
+    this.#lastText = text;
+    this.#watched.log(text);
   }
 
-  /** What is under way is broken off: it is in the outbox, and sent next time. */
+  /** Aborts a running delivery; its items stay in the outbox. */
   async stop(): Promise<void> {
     this.#stop.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);

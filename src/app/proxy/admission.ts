@@ -23,7 +23,7 @@ export async function admission({ url = "/", headers, socket }: IncomingMessage,
   const [, token, path = ""] = WITH_TOKEN.exec(url) ?? [];
   if (token !== undefined) return access.isToken(token) ? { path: path.startsWith("/") ? path : `/${path}` } : refused(401, WRONG);
   if (!isOwnName(host, options)) return refused(403, `${JSON.stringify(host)} is not a name of this proxy`);
-  const whose = asksForToken ? "unknown" : await access.whose(socket);
+  const whose = asksForToken ? "unknown" : await access.ownerOf(socket);
   if (whose === "own") return { path: url };
   return refused(401, whose === "other" ? "this proxy is another user's" : WRONG);
 }

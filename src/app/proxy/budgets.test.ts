@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readAsked } from "../../providers/proxy/asked.ts";
+import { readRequest } from "../../providers/proxy/read-request.ts";
 import { Budgets } from "./budgets.ts";
 
 const HEAD = {
@@ -13,7 +13,7 @@ const HEAD = {
 function isRefusedAfter(usage: { readonly speed?: string }): boolean {
   const budgets = new Budgets({ usd: 6 }, new Map());
   const request = "r1";
-  budgets.count(readAsked({ ...HEAD, request, windowMs: null, process: null }, null, 0, null).row);
+  budgets.count(readRequest({ ...HEAD, request, windowMs: null, process: null }, null, 0, null).row);
   budgets.count({ is: "opened", request, response: "msg_1", model: "claude-opus-5-5", usage: null });
   budgets.count({
     is: "ended",

@@ -1,9 +1,9 @@
 import { exact, money, plural } from "../../core/format.ts";
 import { partsOf, recordKey } from "../../core/ids.ts";
-import type { AskedRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
+import type { EndedRow, OpenedRow, RequestRow } from "../../core/traffic.ts";
 import { PROVIDERS } from "../../providers/index.ts";
-import { readAsked } from "../../providers/proxy/asked.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
+import { readRequest } from "../../providers/proxy/read-request.ts";
 import { speedOf, tokensOf } from "../../providers/proxy/tokens.ts";
 import type { AskedHead, Refusal } from "../../transports/proxy.ts";
 import { pricesWith } from "../prices.ts";
@@ -34,7 +34,7 @@ export class Budgets {
   readonly #limits: Limits;
   readonly #price: ReturnType<typeof pricesWith>;
   readonly #sessions = new Map<string, Session>();
-  readonly #open = new Map<string, { readonly row: AskedRow; model: string }>();
+  readonly #open = new Map<string, { readonly row: RequestRow; model: string }>();
 
   constructor(limits: Limits, prices: ReadonlyMap<string, OwnPrice>) {
     this.#limits = limits;
@@ -45,7 +45,7 @@ export class Budgets {
     return Object.keys(this.#limits).length === 0;
   }
 
-  count(row: AskedRow | OpenedRow | EndedRow): void {
+  count(row: RequestRow | OpenedRow | EndedRow): void {
     if (this.isOff) return;
     if (row.is === "asked") this.#open.set(row.request, { row, model: row.model ?? "" });
     const open = this.#open.get(row.request);
@@ -54,7 +54,7 @@ export class Budgets {
     if (row.is === "ended") this.#end(row, open);
   }
 
-  #end(ended: EndedRow, { row, model }: { readonly row: AskedRow; readonly model: string }) {
+  #end(ended: EndedRow, { row, model }: { readonly row: RequestRow; readonly model: string }) {
     this.#open.delete(ended.request);
     const caller = callerOf(row);
     if (caller === null || ended.usage === null) return;
@@ -82,7 +82,7 @@ export class Budgets {
   /** In the words of the API, so that a client shows it to its user. */
   refuses({ method, path, headers, upstream }: AskedHead): Refusal | null {
     if (this.isOff) return null;
-    const caller = callerOf(readAsked({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row);
+    const caller = callerOf(readRequest({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row);
     const session = caller === null ? undefined : this.#sessions.get(caller.session);
     const limit = caller === null || session === undefined ? null : this.#reached(session, caller.agent);
     if (session === undefined || limit === null) return null;
@@ -124,7 +124,7 @@ interface Spender {
   readonly product: string;
 }
 
-function callerOf(asked: AskedRow): Spender | null {
+function callerOf(asked: RequestRow): Spender | null {
   const found = identified(DIALECTS, asked);
   if (found === null) return null;
   const { caller, dialect, name } = found;

@@ -1,13 +1,15 @@
 /** A thread of its own that reads and writes down what the proxy passes on: nothing it does can hold up a byte. */
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { type Told, TrafficRecording } from "./recording.ts";
-import type { RecorderJob, RecorderSays } from "./witness.ts";
+import { TrafficRecording } from "./recording.ts";
+import type { Passed, RecorderSays, RecorderStart } from "./witness.ts";
 
-// To the operating system a thread is a process of its own here: it comes after those who pass bytes on.
-if (process.platform === "linux") setPriority(10);
+/** Low enough to come after the thread that passes bytes on, and high enough to keep up on a busy machine. */
+const NICENESS = 15;
+// Linux gives each thread a priority of its own. A process that was started with a lower one may not raise it.
+if (process.platform === "linux" && getPriority() < NICENESS) setPriority(NICENESS);
 
-const { folder, redaction, window, tellsRows } = workerData as RecorderJob;
+const { folder, redaction, window, tellsRows, memory } = workerData as RecorderStart;
 const tell = (says: RecorderSays) => parentPort?.postMessage(says);
 
 const recording = new TrafficRecording({
@@ -20,7 +22,7 @@ const recording = new TrafficRecording({
   },
 });
 
-parentPort?.on("message", (told: readonly Told[] | "reopen" | "close") => {
+parentPort?.on("message", (told: readonly Passed[] | "reopen" | "close") => {
   if (typeof told === "string") {
     recording.close();
     if (told === "reopen") return;
@@ -28,14 +30,14 @@ parentPort?.on("message", (told: readonly Told[] | "reopen" | "close") => {
     parentPort?.close();
     return;
   }
-  let bytes = 0;
+  let [bytes, end] = [0, 0];
   for (const one of told) {
+    if ("end" in one) [bytes, end] = [bytes + one.length, one.end];
     try {
-      recording.tell(one);
+      recording.tell("end" in one ? { is: one.is, id: one.id, at: one.at, bytes: new Uint8Array(memory, one.start, one.length) } : one);
     } catch (error) {
       tell({ is: "trouble", words: (error as Error).message });
     }
-    if ("bytes" in one) bytes += one.bytes.length;
   }
-  tell({ is: "done", bytes });
+  tell({ is: "done", entries: told.length, bytes, end });
 });

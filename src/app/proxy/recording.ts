@@ -17,6 +17,7 @@ import { Unpacker } from "./unpack.ts";
 /** What is told of an exchange, in the order in which it happens. */
 export type Told =
   | { readonly is: "begun"; readonly id: string; readonly at: number; readonly question: Question }
+  /** The bytes are valid until `tell` returns. */
   | { readonly is: "asked" | "answer"; readonly id: string; readonly at: number; readonly bytes: Uint8Array }
   | { readonly is: "asked-all"; readonly id: string; readonly at: number }
   | { readonly is: "answered"; readonly id: string; readonly at: number; readonly status: number; readonly headers: readonly string[] }
@@ -66,6 +67,8 @@ interface Running {
 const MAX_ASKED = 48 << 20;
 /** Files that nobody wrote to for that many others are closed. */
 const MAX_FILES = 64;
+/** So many pieces of a file are remembered; an older one that comes again is written again. */
+const MAX_PIECES = 10_000;
 
 /** Writes down exchanges while they run. A row each time something is known for good: a crash loses what was under way, and no more. */
 export class TrafficRecording {
@@ -93,7 +96,7 @@ export class TrafficRecording {
     switch (told.is) {
       case "asked":
         running.askedBytes += told.bytes.length;
-        if (running.askedBytes <= MAX_ASKED) running.asked.push(told.bytes);
+        if (running.askedBytes <= MAX_ASKED) running.asked.push(new Uint8Array(told.bytes));
         break;
       case "asked-all":
         this.#asked(running, told.at);
@@ -192,8 +195,12 @@ class RecordingFile {
 
   write(row: TrafficRow, at: number): void {
     if (row.is === "piece") {
-      if (this.#pieces.has(row.piece)) return;
+      // The latest stay: requests repeat what the ones before them said.
+      const isKnown = this.#pieces.delete(row.piece);
       this.#pieces.add(row.piece);
+      const [oldest] = this.#pieces;
+      if (this.#pieces.size > MAX_PIECES && oldest !== undefined) this.#pieces.delete(oldest);
+      if (isKnown) return;
     }
     this.#recorder.note(row as unknown as JsonObject, at);
   }

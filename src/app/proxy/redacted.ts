@@ -1,6 +1,6 @@
 import { asList, asObject, type JsonObject } from "../../core/json.ts";
 import type { Redactor } from "../../core/redaction.ts";
-import type { AskedRow, TrafficRow } from "../../core/traffic.ts";
+import type { RequestRow, TrafficRow } from "../../core/traffic.ts";
 
 /** A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block. */
 export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {
@@ -18,7 +18,7 @@ export function redactedRow(row: TrafficRow, redactor: Redactor): TrafficRow {
     case "block":
       return { ...row, block: redactedBlock(row.block, redactor) };
     case "ended":
-      return { ...row, error: redactor.said(row.error) };
+      return { ...row, error: redactor.message(row.error) };
     case "answered":
     case "opened":
       return row;
@@ -27,12 +27,12 @@ export function redactedRow(row: TrafficRow, redactor: Redactor): TrafficRow {
   }
 }
 
-function redactedAsked(row: AskedRow, redactor: Redactor): AskedRow {
-  const words = (texts: readonly string[]) => texts.flatMap((text) => redactor.said(text) ?? []);
+function redactedAsked(row: RequestRow, redactor: Redactor): RequestRow {
+  const words = (texts: readonly string[]) => texts.flatMap((text) => redactor.message(text) ?? []);
   return {
     ...row,
     first: words(row.first),
-    opening: redactor.said(row.opening) ?? "",
+    opening: redactor.message(row.opening) ?? "",
     tail: row.tail.map(({ texts, results }) => ({
       texts: words(texts),
       results: results.map((result) => ({ ...result, text: redactor.toolOutput(result.text, false) ?? "" })),

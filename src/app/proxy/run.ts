@@ -79,7 +79,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     throw new Failure("failed", `port ${run.port} is taken`, ["next: retinue proxy --port 0, for any that is free"], error);
   });
   port = Number(new URL(proxy.url).port);
-  const isOpen = !asksForToken && (await access.tells(run.host, port));
+  const isOpen = !asksForToken && (await access.identifies(run.host, port));
   const timer = setInterval(() => {
     if (tidy().removedFiles > 0) witness.reopen();
   }, TIDY_MS);

@@ -28,7 +28,8 @@ export class Unpacker {
     this.#at = at;
     this.#packed += bytes.length;
     if (this.#stream === null) this.#say(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    else if (!this.#stream.destroyed) this.#stream.write(bytes);
+    // It is unpacked later, and the bytes are valid only now.
+    else if (!this.#stream.destroyed) this.#stream.write(new Uint8Array(bytes));
   }
 
   /** Everything was told when `done` is called. */

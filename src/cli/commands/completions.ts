@@ -14,13 +14,13 @@ const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion
 type Shell = keyof typeof SCRIPTS;
 export const SHELLS = Object.keys(SCRIPTS) as Shell[];
 
-/** Where each shell looks by itself, so that one command is all it takes. */
+/** The folder that each shell loads completions from, with the command that installs them. */
 export const COMPLETIONS_HELP = `
-Write it to where your shell looks:
+Save the script where your shell loads completions from:
   retinue completions bash > ~/.local/share/bash-completion/completions/retinue
   retinue completions zsh  > "\${fpath[1]}/_retinue"
   retinue completions fish > ~/.config/fish/completions/retinue.fish
-or let it be read when a shell begins: source <(retinue completions bash)`;
+or load it when a shell starts: source <(retinue completions bash)`;
 
 export function completions(context: Context, program: Command, shell: Shell): void {
   const script = SCRIPTS[shell](modelOf(program, PROVIDER_NAMES), program.name());

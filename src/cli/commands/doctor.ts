@@ -21,21 +21,21 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
     ...(p.count > p.examples.length ? [colors.dim(`              … and ${p.count - p.examples.length} more`)] : []),
   ]);
   return [
-    colors.bold("Where records were looked for"),
+    colors.bold("Root folders searched"),
     ...roots,
     "",
-    colors.bold("What was found"),
-    `  ${plural(found.threads, "thread")} with ${plural(found.agents, "agent")} below them; ${plural(found.internal, "internal transcript")} of the products themselves`,
+    colors.bold("Found"),
+    `  ${plural(found.threads, "thread")} with ${plural(found.agents, "agent")} below them; ${plural(found.internal, "internal transcript")}`,
     ...(versions === "" ? [] : [`  written by ${versions}`]),
     "",
     colors.bold("Settings"),
     ...settingsLines(found.settings, colors),
     "",
-    colors.bold("What retinue keeps"),
+    colors.bold("Data of retinue"),
     `  ${found.index.path}  ${plural(found.index.files, "file")} indexed, ${bytes(found.index.bytes)}`,
-    `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not there: nothing was decided by hand")}`,
+    `  ${found.kept.path}  ${found.kept.exists ? plural(found.kept.links, "manual link") : colors.dim("not found; no manual links")}`,
     "",
-    colors.bold(`What ${found.system.platform} tells about running agents`),
+    colors.bold(`How running agents are detected on ${found.system.platform}`),
     `  processes    ${found.system.processes}`,
     `  databases    ${found.system.writers}`,
     `  locks        ${found.system.locks}`,
@@ -46,5 +46,5 @@ function render(found: Examination, colors: Context["terminal"]["colors"]): stri
 }
 
 function settingsLines({ path, exists, set }: Examination["settings"], colors: Context["terminal"]["colors"]): string[] {
-  return [`  ${path}  ${exists ? set.join(", ") || "changes nothing" : colors.dim("not there: everything is as it comes")}`];
+  return [`  ${path}  ${exists ? set.join(", ") || "no keys set" : colors.dim("not found; using defaults")}`];
 }

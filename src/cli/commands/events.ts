@@ -13,7 +13,7 @@ export interface EventsOptions {
   readonly follow?: boolean;
 }
 
-/** NDJSON, one line an event, whether or not --json is given: the lines are the format. */
+/** Always prints NDJSON, one line per event, with or without --json. */
 export async function events(context: Context, uri: string, options: EventsOptions): Promise<void> {
   const { library, forest, agents } = await context.find(uri);
   const { key } = agents[0];
@@ -28,9 +28,9 @@ export async function events(context: Context, uri: string, options: EventsOptio
   const onward = async (threads: ReadonlySet<AgentKey>) => {
     const forest = library.forestOf([key]);
     const mine = new Set([...forest.agents.keys()].map(threadOf));
-    // Nothing named means that only time has passed; what runs may have ended by it.
+    // An empty set means that only time has passed; a running agent may have become stale.
     if (threads.size === 0 || [...threads].some((thread) => mine.has(thread))) await print(forest);
   };
-  const retry = { signal: stopSignal(), talk: context.terminal.talk, troubles: new Troubles() };
-  for await (const threads of live(library, retry)) await persistently(() => library.ask(() => onward(threads)), retry);
+  const retry = { signal: stopSignal(), talk: context.terminal.notify, troubles: new Troubles() };
+  for await (const { threads } of live(library, retry)) await persistently(() => library.ask(() => onward(threads)), retry);
 }

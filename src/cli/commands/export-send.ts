@@ -1,7 +1,8 @@
+import { DESTINATIONS, type SentFormat } from "../../app/export/destinations/index.ts";
+import type { Manifest } from "../../app/export/destinations/manifest.ts";
 import { Endings } from "../../app/export/endings.ts";
-import type { SentFormat } from "../../app/export/formats.ts";
 import { exportLog, exportLogPath } from "../../app/export/log.ts";
-import { destinationsFor, type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
+import { type Exported, exportThreads, previewThreads, type ThreadToSend } from "../../app/export/send.ts";
 import { Tracer } from "../../app/export/tracing.ts";
 import { Failure } from "../../app/failure.ts";
 import { keep } from "../../app/kept-file.ts";
@@ -12,26 +13,27 @@ import { plural } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
 import type { RedactionRules } from "../../core/redaction.ts";
 import type { Context } from "../context.ts";
-import { give, stopSignal } from "../output.ts";
+import { stopSignal, writeOutput } from "../output.ts";
 import type { ExportOptions } from "./export.ts";
 
-/** A service that is away for longer gets it from the outbox, later. */
+/** How long to wait for the service. Items that do not arrive in time stay in the outbox. */
 const PATIENCE_MS = 30_000;
 
-/** Sends a tree, or all there are, and waits for the word that it arrived. */
+/** Sends one tree, or all threads of a backfill, and waits for the acknowledgement. */
 export async function sendTree(context: Context, format: SentFormat, uri: string | undefined, options: ExportOptions, rules: RedactionRules): Promise<void> {
   const { env, terminal } = context;
-  const destinations = destinationsFor(format, env, rules, options.preview === true || options.out !== undefined);
+  const kind = DESTINATIONS.find((one) => one.format === format) as Manifest;
+  const destinations = await kind.open(env, rules, options.preview === true || options.out !== undefined);
   const log = exportLog(env, options.debug === true);
-  const { library, threads } = await wanted(context, uri, options);
+  const { library, threads } = await selected(context, uri, options);
   const old = options.old ?? null;
   try {
     if (options.preview === true || options.out !== undefined) {
-      // Each of several gets the same.
+      // All destinations of one format get the same content, so one preview is enough.
       const [first] = destinations;
       const { text, tooOld } = first === undefined ? { text: "", tooOld: 0 } : await previewThreads(first, threads, { library, log, old });
-      if (tooOld > 0) terminal.talk(leftOut(tooOld));
-      return give(text, options.out);
+      if (tooOld > 0) terminal.notify(skippedText(tooOld, kind.title));
+      return writeOutput(text, options.out);
     }
     const kept = await keep(env);
     try {
@@ -39,14 +41,14 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
         return await follow(
           context,
           library,
-          new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.talk),
+          new Tracer({ library, outbox: kept.outbox, endings: new Endings(library), log, old, ...followed(threads) }, destinations, terminal.notify),
         );
       const results: Exported[] = [];
       const onProgress = terminal.progressOf === null ? {} : { onProgress: terminal.progressOf("sending", "threads") };
       for (const destination of destinations)
         results.push(await exportThreads(destination, threads, { library, outbox: kept.outbox, log, old, patienceMs: PATIENCE_MS, ...onProgress }));
-      report(context, results);
-      if (options.debug === true) terminal.talk(`debug: ${exportLogPath(env)}`);
+      report(context, kind, results);
+      if (options.debug === true) terminal.notify(`debug: ${exportLogPath(env)}`);
     } finally {
       kept.close();
     }
@@ -55,13 +57,13 @@ export async function sendTree(context: Context, format: SentFormat, uri: string
   }
 }
 
-/** One thread from its beginning, or all of them from now on. */
+/** One thread from its beginning, or all threads from now on. */
 function followed([first]: readonly ThreadToSend[]) {
   if (first === undefined) return { since: Date.now() };
   return { thread: first.key, since: 0, ...(first.below === undefined ? {} : { below: first.below }) };
 }
 
-async function wanted(
+async function selected(
   context: Context,
   uri: string | undefined,
   { since }: ExportOptions,
@@ -73,41 +75,41 @@ async function wanted(
   }
   const from = since === undefined ? null : sinceOf(since, Date.now());
   const library = await context.library();
-  // Oldest first, as it happened.
+  // Oldest first.
   const rows = from === null ? [] : [...library.threadRows({ since: from })].reverse();
   return { library, threads: rows.map(({ place }) => ({ key: place.key })) };
 }
 
 async function follow(context: Context, library: Library, tracer: Tracer): Promise<void> {
-  const { talk, colors } = context.terminal;
-  talk(colors.dim("Ctrl-C stops it."));
+  const { notify: talk, colors } = context.terminal;
+  talk(colors.dim("Press Ctrl-C to stop."));
   try {
-    for await (const threads of live(library, { signal: stopSignal(), talk })) tracer.changed(threads);
+    for await (const { threads } of live(library, { signal: stopSignal(), talk })) tracer.changed(threads);
   } finally {
     await tracer.stop();
   }
 }
 
-const leftOut = (turns: number) =>
-  `${plural(turns, "turn")} began more than a day ago, which LangSmith's cloud refuses: left out. --old shift sends them with today's times, the true ones beside; --old send tries.`;
+const skippedText = (turns: number, service: string) =>
+  `${plural(turns, "turn")} skipped: they began more than a day ago, and ${service}'s cloud refuses them. --old shift sends them with today's times and the original times as metadata; --old send sends them unchanged.`;
 
-/** Says what arrived. What did not is a failure, even if it will be tried again. */
-function report({ terminal, json }: Context, results: readonly Exported[]): void {
+/** Prints what was delivered. Items that were not delivered are a failure, even though they will be sent again. */
+function report({ terminal, json }: Context, { title }: Manifest, results: readonly Exported[]): void {
   if (json) terminal.out(printJson(results, 2));
   for (const { destination, threads, traces, items, put, tooOld, tooMany, open, turnedDown } of results) {
     if (!json) terminal.out(`${destination}: ${plural(items, "item")} of ${plural(traces, "turn")} in ${plural(threads, "thread")}, ${put} of them new`);
-    if (tooOld > 0) terminal.talk(leftOut(tooOld));
-    if (tooMany > 0) terminal.talk(`${plural(tooMany, "item")} left out: LangSmith takes 25,000 a turn`);
-    if (open > 0) terminal.talk(`${plural(open, "thread")} still at work: run it again for the rest, or with --follow`);
-    for (const words of turnedDown) terminal.talk(`turned down: ${words}`);
+    if (tooOld > 0) terminal.notify(skippedText(tooOld, title));
+    if (tooMany > 0) terminal.notify(`${plural(tooMany, "item")} skipped: ${title} accepts at most 25,000 per turn`);
+    if (open > 0) terminal.notify(`${plural(open, "thread")} still running: run the export again later, or use --follow`);
+    for (const reason of turnedDown) terminal.notify(`rejected after delivery: ${reason}`);
   }
   const [stuck] = results.filter(({ waiting, refused }) => waiting > 0 || refused > 0);
   if (stuck !== undefined)
     throw new Failure(
       "failed",
       stuck.waiting > 0
-        ? `${plural(stuck.waiting, "item")} did not arrive: ${stuck.reason ?? "another process is sending them"}`
+        ? `${plural(stuck.waiting, "item")} not delivered: ${stuck.reason ?? "another process is sending them"}`
         : `${plural(stuck.refused, "item")} refused`,
-      [stuck.waiting > 0 ? "they wait in the outbox and are sent next time: retinue outbox" : "retinue outbox says why"],
+      [stuck.waiting > 0 ? "they stay in the outbox and will be sent again: retinue outbox" : "next: retinue outbox"],
     );
 }

@@ -1,11 +1,12 @@
+import { DESTINATIONS, SENT_FORMATS, type SentFormat } from "../../app/export/destinations/index.ts";
 import { renderFile } from "../../app/export/file.ts";
-import { type FileFormat, type OldTraces, SENT_FORMATS, type SentFormat } from "../../app/export/formats.ts";
+import type { FileFormat, OldTraces } from "../../app/export/formats.ts";
 import { Failure } from "../../app/failure.ts";
 import { live } from "../../app/live.ts";
 import { redactionOf } from "../../app/settings.ts";
 import type { RedactionLevel, RedactionRules } from "../../core/redaction.ts";
 import type { Context } from "../context.ts";
-import { give, stopSignal } from "../output.ts";
+import { stopSignal, writeOutput } from "../output.ts";
 import { sendTree } from "./export-send.ts";
 
 export interface ExportOptions {
@@ -30,25 +31,27 @@ export async function exportTree(context: Context, format: SentFormat | FileForm
 const isSent = (format: string): format is SentFormat => SENT_FORMATS.some((sent) => sent === format);
 
 function check(format: string, uri: string | undefined, { backfill, since, follow, preview, out, old }: ExportOptions) {
-  const wrong = (words: string, right: string) => {
-    throw new Failure("usage", words, [right]);
+  const wrong = (problem: string, hint: string) => {
+    throw new Failure("usage", problem, [hint]);
   };
-  if (backfill === true && !isSent(format)) wrong(`--backfill does not go with ${format}`, `it is for what is sent: ${SENT_FORMATS.join(" and ")}`);
-  if (backfill === true && uri !== undefined) wrong("--backfill goes over all threads", "leave the URI out, or leave --backfill out");
-  if (backfill === true && since === undefined) wrong("--backfill wants to know how far back", "write --since 7d, or a date");
-  if (backfill !== true && since !== undefined) wrong("--since goes with --backfill", "write retinue export <format> --backfill --since 7d");
-  if (backfill === true && follow === true) wrong("--backfill and --follow do not go together", "run one after the other");
-  if (preview === true && follow === true) wrong("--preview and --follow do not go together", "leave one of them out");
-  if (old !== undefined && format !== "langsmith") wrong(`--old does not go with ${format}`, "only LangSmith refuses old traces");
+  if (backfill === true && !isSent(format)) wrong(`--backfill cannot be used with ${format}`, `only ${SENT_FORMATS.join(" and ")} support it`);
+  if (backfill === true && uri !== undefined) wrong("--backfill exports all threads", "omit the URI or --backfill");
+  if (backfill === true && since === undefined) wrong("--backfill needs --since", "write --since 7d, or a date");
+  if (backfill !== true && since !== undefined) wrong("--since needs --backfill", "write retinue export <format> --backfill --since 7d");
+  if (backfill === true && follow === true) wrong("--backfill cannot be used with --follow", "run one after the other");
+  if (preview === true && follow === true) wrong("--preview cannot be used with --follow", "omit one of them");
+  const refusing = DESTINATIONS.filter(({ refusesOld }) => refusesOld);
+  if (old !== undefined && !refusing.some((kind) => kind.format === format))
+    wrong(`--old cannot be used with ${format}`, `only ${refusing.map(({ title }) => title).join(" and ")} refuses old traces`);
   if (uri === undefined && backfill !== true && !(follow === true && isSent(format))) wrong("no URI", `write retinue export ${format} <uri>, or latest`);
-  if (follow === true && !isSent(format) && out === undefined) wrong(`--follow writes ${format} again and again`, "write --out <file>");
+  if (follow === true && !isSent(format) && out === undefined) wrong("--follow needs a file to rewrite", "write --out <file>");
 }
 
 async function writeTree(context: Context, format: FileFormat, uri: string, options: ExportOptions, rules: RedactionRules): Promise<void> {
   const { library, agents } = await context.find(uri);
   const [{ key }] = agents;
   const write = async () => {
-    give(await renderFile(format, library, key, rules), options.out);
+    writeOutput(await renderFile(format, library, key, rules), options.out);
   };
   await write();
   if (options.follow !== true) return library.close();

@@ -1,3 +1,4 @@
+import { TRACE_SWITCHES } from "../../app/export/destinations/index.ts";
 import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
@@ -7,16 +8,19 @@ export interface HookOptions {
   readonly debug?: boolean;
 }
 
-/** What hooks of agents call, where `bin/retinue.js` did not take the shorter way. `--flush` sends what happened since the last time, for those who have tracing switched on. */
+/**
+ * The command that agents' hooks run, unless `bin/retinue.js` handled it already. `--flush` sends new turns, if tracing
+ * is enabled.
+ */
 export async function hook(context: Context, options: HookOptions): Promise<void> {
   const { terminal, env, json } = context;
   if (options.flush !== true) return (await import("../../app/hook.ts")).hook(env);
   const { flush } = await import("../../app/flush.ts");
   const flushed = await flush(env, { debug: options.debug === true, stay: options.stay === true });
   if (json) return terminal.out(printJson(flushed, 2));
-  if (flushed.length === 0) terminal.talk("tracing is not switched on: set TRACE_TO_LANGSMITH=true or TRACE_TO_OTLP=true");
+  if (flushed.length === 0) terminal.notify(`tracing is off: set ${TRACE_SWITCHES}`);
   for (const { destination, isOurs, waiting, reason } of flushed)
-    terminal.talk(
-      `${destination}: ${isOurs ? (waiting === 0 ? "everything has arrived" : `${waiting} wait: ${reason ?? "no reason known"}`) : "another process looks after it"}`,
+    terminal.notify(
+      `${destination}: ${isOurs ? (waiting === 0 ? "everything was delivered" : `${waiting} waiting: ${reason ?? "unknown reason"}`) : "another process sends it"}`,
     );
 }

@@ -11,22 +11,22 @@ export interface HooksOptions {
   readonly yes?: boolean;
 }
 
-/** Shows what would change in an agent's settings, asks, and does it. */
+/** Shows the change to a product's settings, asks for confirmation and applies it. */
 export async function hooks(context: Context, action: "install" | "uninstall", provider: string, options: HooksOptions): Promise<void> {
   const { terminal, env, json } = context;
-  const { out, talk, colors } = terminal;
+  const { out, notify: talk, colors } = terminal;
   const change = planHooks(action, provider, env, hookCommand(process.execPath, ownProgram()));
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
   };
   if (!json) show(context, change);
-  for (const tracer of change.tracers) talk(colors.yellow(`another tracer's hook is there, and stays: ${tracer}`));
+  for (const tracer of change.tracers) talk(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
   if (!change.isChanged) {
     report(false);
-    return talk(action === "install" ? "its hooks are installed already" : "none of its hooks are there");
+    return talk(action === "install" ? "the hooks are already installed" : "no hooks are installed");
   }
-  if (options.yes !== true && !(await agrees(`change ${change.path}?`))) {
+  if (options.yes !== true && !(await isConfirmed(`change ${change.path}?`))) {
     report(false);
     return talk("nothing was changed");
   }
@@ -39,12 +39,12 @@ export async function hooks(context: Context, action: "install" | "uninstall", p
 function show({ terminal: { out, colors } }: Context, { path, before, after }: HookChange) {
   const lines = changeOf(before, after);
   if (lines.length === 0) return;
-  out(colors.bold(before === null ? `${path} (a new file)` : after === null ? `${path} (removed, as it was before)` : path));
+  out(colors.bold(before === null ? `${path} (a new file)` : after === null ? `${path} (deleted; retinue created it)` : path));
   for (const line of lines) out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
 
-async function agrees(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Failure("usage", "there is nobody to ask", ["add --yes to do it"]);
+async function isConfirmed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new Failure("usage", "cannot ask for confirmation: stdin is not a terminal", ["add --yes to apply the change"]);
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${visible(question)} [y/N] `)).trim());

@@ -3,17 +3,17 @@ import { plural } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
 
-/** `retinue import <file>`: a transcript from elsewhere, or the output of an agent, becomes one like all the others. */
+/** `retinue import <file>`: imports a transcript from another machine, or the output of an agent's command. */
 export async function importTranscript(context: Context, path: string, options: { readonly replace?: boolean }): Promise<void> {
   const imported = await importFile(path, { env: context.env, replace: options.replace === true, stdin: process.stdin });
-  const { out, talk, colors } = context.terminal;
+  const { out, notify: talk, colors } = context.terminal;
   if (context.json) return out(printJson(imported, 2));
-  out(words(imported));
-  for (const uri of imported.uris.slice(1)) out(`it tells of ${uri} as well`);
-  talk(colors.dim(`retinue tree ${imported.uri} shows it`));
+  out(summaryOf(imported));
+  for (const uri of imported.uris.slice(1)) out(`it also contains ${uri}`);
+  talk(colors.dim(`next: retinue tree ${imported.uri}`));
 }
 
-function words({ uri, did, files }: Imported): string {
+function summaryOf({ uri, did, files }: Imported): string {
   const counted = (fate: Imported["did"], what: string) => {
     const number = files.filter((file) => file.did === fate).length;
     return number === 0 ? [] : [`${plural(number, "file")} ${what}`];
@@ -22,11 +22,11 @@ function words({ uri, did, files }: Imported): string {
     case "added":
       return `imported ${uri}: ${plural(files.length, "file")}`;
     case "same":
-      return `${uri} is here already, just as it is there`;
+      return `${uri} is already imported and unchanged`;
     case "replaced":
       return `replaced ${uri}: ${plural(files.length, "file")}`;
     case "continued":
-      return `brought ${uri} up to date: ${[...counted("added", "new"), ...counted("continued", "longer"), ...counted("replaced", "changed")].join(", ")}`;
+      return `updated ${uri}: ${[...counted("added", "new"), ...counted("continued", "longer"), ...counted("replaced", "changed")].join(", ")}`;
     default:
       return did satisfies never;
   }

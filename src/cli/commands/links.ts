@@ -12,9 +12,9 @@ export async function link(context: Context, childUri: string, parentUri: string
 export async function unlink(context: Context, childUri: string): Promise<void> {
   checkTarget(childUri);
   const { uri, parent } = await unlinkByHand(await context.library(), context.env, childUri);
-  report(context, { unlinked: uri, parent }, `${uri} stands ${parent === null ? "on its own" : `under ${parent}`} again, by the evidence of the records`);
+  report(context, { unlinked: uri, parent }, `removed the manual link of ${uri}; its parent is now ${parent ?? "none"}`);
 }
 
-function report(context: Context, json: object, words: string) {
-  context.terminal.out(context.json ? printJson(json, 2) : words);
+function report(context: Context, json: object, text: string) {
+  context.terminal.out(context.json ? printJson(json, 2) : text);
 }

@@ -8,7 +8,7 @@ import type { AgentRecord } from "../../core/agent.ts";
 import { ago, count, money } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
 import { totalTokens } from "../../core/usage.ts";
-import { type Context, tell } from "../context.ts";
+import { type Context, printUnread, warnOfProblems } from "../context.ts";
 import { type Column, table } from "../render/table.ts";
 import { labelOf, statusCell } from "../render/tree.ts";
 import type { Terminal } from "../terminal.ts";
@@ -20,21 +20,24 @@ export interface LsOptions {
   readonly since?: string;
   readonly limit: string;
   readonly running?: boolean;
+  readonly all?: boolean;
+  readonly wait?: boolean;
 }
 
 export async function ls(context: Context, options: LsOptions): Promise<void> {
   const filter = filterOf(options, Date.now());
-  const library = await context.library();
+  const library = await context.library(options.all === true || options.wait === true ? undefined : filter);
   const found = [...library.threads(filter)];
-  tell(context.terminal, allTrouble(library));
+  warnOfProblems(context.terminal, allTrouble(library));
   if (context.json) context.terminal.out(printJson(found, 2));
   if (found.length === 0) throw nothingFound(library);
   if (!context.json) context.terminal.out(renderThreads(found, context.terminal, library.now()));
+  printUnread(context.terminal, library, "use --wait to read everything first");
 }
 
 export function nothingFound(library: Library): Failure {
   const [any] = library.threads({ limit: 1 });
-  return any === undefined ? emptyMachine(library) : new Failure("not_found", "no thread fits", [searched(library), "next: retinue ls"]);
+  return any === undefined ? emptyMachine(library) : new Failure("not_found", "no thread matches", [searched(library), "next: retinue ls"]);
 }
 
 const COLUMNS: readonly Column[] = [
@@ -65,7 +68,7 @@ export function renderThreads(records: readonly AgentRecord[], { width, colors }
 function filterOf(options: LsOptions, now: number): ThreadFilter {
   const limit = wholeNumber("--limit", options.limit, "threads");
   return {
-    limit,
+    ...(options.all === true ? {} : { limit }),
     ...(options.provider === undefined ? {} : { provider: options.provider }),
     ...(options.cwd === undefined ? {} : { cwd: resolvePath(options.cwd) }),
     ...(options.since === undefined ? {} : { since: sinceOf(options.since, now) }),

@@ -1,4 +1,4 @@
-import { lookIntoOutbox, type Waiting } from "../../app/export/outbox.ts";
+import { readOutbox, type Waiting } from "../../app/export/outbox.ts";
 import { ago, bytes, duration, plural } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
 import type { Context } from "../context.ts";
@@ -11,11 +11,11 @@ export interface OutboxOptions {
   readonly debug?: boolean;
 }
 
-/** `retinue outbox`: what waits to be sent, and why. */
+/** `retinue outbox`: lists the items waiting to be sent, with the reason. */
 export async function outbox(context: Context, options: OutboxOptions): Promise<void> {
   const { terminal, env } = context;
   const limit = wholeNumber("--limit", options.limit, "items");
-  const waiting = await lookIntoOutbox({
+  const waiting = await readOutbox({
     env,
     settings: await context.settings(),
     limit,
@@ -24,11 +24,11 @@ export async function outbox(context: Context, options: OutboxOptions): Promise<
     debug: options.debug === true,
   });
   if (context.json) return terminal.out(printJson(waiting, 2));
-  if (waiting.length === 0) return terminal.talk("nothing was ever sent from here: retinue export --help");
-  terminal.out(waiting.map((one) => words(one, Date.now())).join("\n\n"));
+  if (waiting.length === 0) return terminal.notify("nothing was sent yet: retinue export --help");
+  terminal.out(waiting.map((one) => render(one, Date.now())).join("\n\n"));
 }
 
-function words(state: Waiting, now: number): string {
+function render(state: Waiting, now: number): string {
   const { name, waiting, waitingBytes, refused, delivered, deliveredAt, reason, nextAt, turnedDown, items, isKnown } = state;
   const iso = (at: number) => new Date(at).toISOString();
   const hidden = waiting + refused - items.length;
@@ -36,9 +36,9 @@ function words(state: Waiting, now: number): string {
     name,
     `  delivered  ${delivered}${deliveredAt === null ? "" : `, last ${ago(iso(deliveredAt), now)}`}`,
     `  waiting    ${waiting}${waiting === 0 ? "" : ` (${bytes(waitingBytes)})`}${reason === null ? "" : `: ${reason}`}${nextAt > now ? `; next try in ${duration(nextAt - now)}` : ""}`,
-    ...(refused === 0 ? [] : [`  refused    ${refused}; --retry tries them again, --drop throws them away`]),
-    ...(turnedDown === null ? [] : [`  turned down by it after all: ${turnedDown}`]),
-    ...(waiting > 0 && !isKnown ? ["  its variables are not set here, so that nobody knows how to reach it"] : []),
+    ...(refused === 0 ? [] : [`  refused    ${refused}; --retry sends them again, --drop deletes them`]),
+    ...(turnedDown === null ? [] : [`  rejected after delivery: ${turnedDown}`]),
+    ...(waiting > 0 && !isKnown ? ["  its environment variables are not set in this shell"] : []),
     ...items.map(
       ({ what, at, attempts, refused: why }) => `    ${what}, since ${ago(iso(at), now)}, ${plural(attempts, "attempt")}${why === null ? "" : `: ${why}`}`,
     ),

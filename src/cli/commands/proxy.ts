@@ -19,20 +19,20 @@ export interface ProxyOptions {
 const PORT = 4748;
 const LOCAL = "127.0.0.1";
 
-/** Starts the proxy, prints its address on a line of its own, and stays until it is interrupted. */
+/** Starts the proxy, prints its address on its own line, and runs until it is interrupted. */
 export async function proxy(context: Context, options: ProxyOptions): Promise<void> {
   const { terminal, env, json } = context;
   const upstream = options.upstream === undefined ? null : urlOf("--upstream", options.upstream, ["http:", "https:"]);
   const via = options.via === undefined ? null : urlOf("--via", options.via, ["http:"]);
   const silenceMs = parseDuration(options.timeout);
-  if (silenceMs === null) throw new Failure("usage", `--timeout ${options.timeout}: not a time`, ["write a number and its unit, such as 30s or 10m"]);
+  if (silenceMs === null) throw new Failure("usage", `--timeout ${options.timeout}: not a duration`, ["write a number with a unit, such as 30s or 10m"]);
   const settings = await context.settings();
   const { level, patterns, paths } = {
     level: settings.values["redaction.level"],
     patterns: settings.values["redaction.patterns"],
     paths: settings.values["redaction.paths"],
   };
-  // Loaded on demand: no other command needs it.
+  // Imported on demand: only this command needs it.
   const { runProxy } = await import("../../app/proxy/run.ts");
   const running = await runProxy({
     env,
@@ -44,16 +44,16 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
     silenceMs,
     redaction: options.redact === true ? { level, patterns, paths } : null,
     asksForToken: options.token === true,
-    talk: terminal.talk,
+    talk: terminal.notify,
   });
   const { url, folder, kept } = running;
   const shown = upstream === null ? null : `${upstream.origin}${upstream.pathname}`;
   terminal.out(json ? printJson({ url, upstream: shown, folder, kept, pid: process.pid }) : url);
-  const removed = kept.removedFiles === 0 ? "" : `; ${kept.removedFiles} (${bytes(kept.removedBytes)}) were more or older than you want to keep`;
-  terminal.talk(
-    `Passes requests on to ${shown ?? "the API's own address"} and writes them down in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
+  const removed = kept.removedFiles === 0 ? "" : `; removed ${kept.removedFiles} (${bytes(kept.removedBytes)}) by the retention settings`;
+  terminal.notify(
+    `Forwards requests to ${shown ?? "the API's own address"} and records them in ${folder}: ${kept.files} files, ${bytes(kept.bytes)} so far${removed}.`,
   );
-  terminal.talk(terminal.colors.dim("Tell your agent to use it: ANTHROPIC_BASE_URL, or base_url in its settings. Ctrl-C stops it."));
+  terminal.notify(terminal.colors.dim("Point your agent at it with ANTHROPIC_BASE_URL, or with base_url in its settings. Press Ctrl-C to stop."));
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
   });
@@ -63,8 +63,8 @@ export async function proxy(context: Context, options: ProxyOptions): Promise<vo
 function urlOf(option: string, given: string, protocols: readonly string[]): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || !protocols.includes(url.protocol))
-    throw new Failure("usage", `${option} ${withoutSecrets(given)}: not an address`, [
-      `write one that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`,
+    throw new Failure("usage", `${option} ${withoutSecrets(given)}: not a URL`, [
+      `write a URL that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`,
     ]);
   return url;
 }

@@ -3,7 +3,7 @@ import { printJson } from "../../core/json.ts";
 import { spawnedLine } from "../../core/spawned.ts";
 import type { Context } from "../context.ts";
 
-/** `events`: retinue/event@1. `spawned`: a line for each agent that begins, in the shape of `SubAgentSpawned`. */
+/** `events`: retinue/event@1. `spawned`: one line per spawned agent, in the shape of `SubAgentSpawned`. */
 export const EVENT_FORMATS = ["events", "spawned"] as const;
 
 export interface RunOptions {
@@ -11,21 +11,24 @@ export interface RunOptions {
   readonly format?: (typeof EVENT_FORMATS)[number];
 }
 
-/** Runs an agent's command as if we were not there, and records what it says; with --events what it did is printed instead. */
+/**
+ * Runs an agent's command with its output unchanged, and records the output. --events prints events instead of the
+ * output.
+ */
 export async function run(context: Context, command: readonly string[], options: RunOptions): Promise<void> {
   const { env, terminal } = context;
-  const { endAs, forwardSignals, launchOf, speaking, start } = await import("../../app/run.ts");
-  const isTold = options.events === true || context.json;
-  if (options.format !== undefined && !isTold)
-    throw new Failure("usage", "--format tells how events are printed, and goes with --events", ["write retinue run --events --format spawned -- <command>"]);
-  const launch = isTold ? speaking(launchOf(command)) : launchOf(command);
-  // Opened first: what is already known is not to be told, and a broken index is to be told of before anything runs.
-  const library = isTold ? await openLibrary(context) : null;
-  // Whoever reads us may go; that is for the command to know, not the end of it.
+  const { endAs, forwardSignals, launchOf, withJsonOutput: speaking, start } = await import("../../app/run.ts");
+  const printsEvents = options.events === true || context.json;
+  if (options.format !== undefined && !printsEvents)
+    throw new Failure("usage", "--format needs --events", ["write retinue run --events --format spawned -- <command>"]);
+  const launch = printsEvents ? speaking(launchOf(command)) : launchOf(command);
+  // Opened before the command starts: known events are not printed again, and a damaged index is reported first.
+  const library = printsEvents ? await openLibrary(context) : null;
+  // If the reader of stdout goes away, the command gets the error, as it would without retinue.
   process.stdout.removeAllListeners("error");
-  const running = await start(launch, { env, output: isTold ? null : process.stdout }).catch((error: NodeJS.ErrnoException) => {
+  const running = await start(launch, { env, output: printsEvents ? null : process.stdout }).catch((error: NodeJS.ErrnoException) => {
     process.exitCode = error.code === "ENOENT" ? NOT_FOUND : NOT_STARTED;
-    terminal.talk(`retinue: ${command[0]} cannot be started: ${error.message}`);
+    terminal.notify(`retinue: ${command[0]} cannot be started: ${error.message}`);
     return null;
   });
   if (running === null) return library?.close();
@@ -48,11 +51,11 @@ export async function run(context: Context, command: readonly string[], options:
   }
 }
 
-/** As shells say it. */
+/** The exit codes that shells use. */
 const NOT_FOUND = 127;
 const NOT_STARTED = 126;
 
 async function openLibrary(context: Context) {
   const { openLibrary } = await import("../../app/open.ts");
-  return openLibrary({ env: context.env, settings: await context.settings(), talk: context.terminal.talk });
+  return openLibrary({ env: context.env, settings: await context.settings(), talk: context.terminal.notify });
 }

@@ -1,19 +1,34 @@
 import { Failure } from "../../app/failure.ts";
-import { type Finding, search as find } from "../../app/search.ts";
-import { ago } from "../../core/format.ts";
+import { type Finding, search as find, SOME_TEXT, unsearched } from "../../app/search.ts";
+import { ago, bytes, plural } from "../../core/format.ts";
 import { printJson } from "../../core/json.ts";
 import { visible } from "../../core/visible.ts";
 import type { Context } from "../context.ts";
 import { wholeNumber } from "../whole-number.ts";
 
-export async function search(context: Context, words: readonly string[], options: { readonly limit: string }): Promise<void> {
+export interface SearchOptions {
+  readonly limit: string;
+  readonly wait?: boolean;
+}
+
+/** These threads are searched in any case. */
+const NEWEST = { limit: 50 } as const;
+
+export async function search(context: Context, words: readonly string[], options: SearchOptions): Promise<void> {
   const limit = wholeNumber("--limit", options.limit, "results");
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word)))
-    throw new Failure("usage", "there is no word in this search", ["write retinue search <words>; all of them must occur, the last may be unfinished"]);
-  const library = await context.library();
-  const found = await find(library, words, limit);
+    throw new Failure("usage", "the query contains no word", ["write retinue search <words>; all words must occur, and the last one may be a prefix"]);
+  const library = await context.library(options.wait === true ? undefined : NEWEST);
+  const found = await find(library, words, limit, options.wait === true ? Number.POSITIVE_INFINITY : SOME_TEXT);
+  const left = unsearched(library);
+  if (left !== null) {
+    const reaches = ago(new Date(left.reachesMs).toISOString(), library.now());
+    context.terminal.notify(
+      `not searched yet: ${plural(left.files, "file")}, ${bytes(left.bytes)}, last modified ${reaches} or earlier; use --wait to search everything`,
+    );
+  }
   if (context.json) context.terminal.out(printJson(found, 2));
-  if (found.length === 0) throw new Failure("not_found", `nobody said ${words.join(" ")}`, ["what tools answered is not searched; fewer words find more"]);
+  if (found.length === 0) throw new Failure("not_found", `no match for ${words.join(" ")}`, ["tool results are not searched; try fewer words"]);
   if (!context.json) context.terminal.out(found.map((f) => render(f, context.terminal.colors, library.now())).join("\n\n"));
 }
 

@@ -9,17 +9,17 @@ export interface ServeOptions {
   readonly open?: boolean;
 }
 
-/** Starts the server, or finds the one that runs; prints its address on a line of its own and opens the dashboard. */
+/** Starts the server or finds the running one, prints its address on its own line, and opens the dashboard. */
 export async function serve(context: Context, options: ServeOptions): Promise<void> {
   const { terminal, env } = context;
-  // Loaded on demand: no other command needs it.
+  // Imported on demand: only this command needs it.
   const server = await import("../../server/serve.ts");
   const settings = await context.settings();
-  const served = await server.serve({ env, settings, talk: terminal.talk, port: portOf(options.port), host: options.host ?? null });
+  const served = await server.serve({ env, settings, talk: terminal.notify, port: portOf(options.port), host: options.host ?? null });
   await present(context, served, options);
 }
 
-/** Tells where it is, and stays until it is interrupted if it is ours. */
+/** Prints the address. If this process started the server, runs until interrupted. */
 export async function present(
   context: Context,
   served: Awaited<ReturnType<typeof import("../../server/serve.ts").serve>>,
@@ -28,9 +28,9 @@ export async function present(
   const { terminal, json } = context;
   const { address, url, pid, instance, isOwn } = served;
   terminal.out(json ? printJson({ address, url, pid, instance, isOwn }) : address);
-  if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.talk);
-  if (!isOwn) return terminal.talk(`It runs already, as process ${pid}.`);
-  terminal.talk(terminal.colors.dim("Ctrl-C stops it."));
+  if (options.open !== false && process.stdout.isTTY) openBrowser(address, terminal.notify);
+  if (!isOwn) return terminal.notify(`Already running as process ${pid}.`);
+  terminal.notify(terminal.colors.dim("Press Ctrl-C to stop."));
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void served.stop());
   await served.stopped;
 }
@@ -38,7 +38,6 @@ export async function present(
 export function portOf(given: string | undefined): number | null {
   if (given === undefined) return null;
   const port = Number(given);
-  if (!/^\d+$/.test(given) || port > 65_535)
-    throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any that is free"]);
+  if (!/^\d+$/.test(given) || port > 65_535) throw new Failure("usage", `--port ${given}: not a port`, ["write a number up to 65535, or 0 for any free port"]);
   return port;
 }

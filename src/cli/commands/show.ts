@@ -1,11 +1,11 @@
 import { asEntry, branchTo, entriesOf } from "../../app/entries.ts";
 import { readEvents } from "../../app/events.ts";
 import { Failure } from "../../app/failure.ts";
-import { asksForThread } from "../../app/resolve.ts";
+import { isThreadUri } from "../../app/resolve.ts";
 import { explain } from "../../app/why.ts";
 import { printJson } from "../../core/json.ts";
 import { treeOf, withoutChildren } from "../../core/record.ts";
-import type { Context, Sought } from "../context.ts";
+import type { Context, Found } from "../context.ts";
 import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";
 
@@ -14,25 +14,25 @@ export interface ShowOptions {
   readonly full?: boolean;
 }
 
-/** `retinue <uri>`: a thread's timeline, one agent seen from both sides, or an entry of a thread. */
+/** `retinue <uri>`: the timeline of a thread, the combined view of one agent, or an entry of a thread. */
 export async function show(context: Context, uri: string, options: ShowOptions): Promise<void> {
   const found = await context.find(uri).catch(async (error: unknown) => {
     if (!(error instanceof Failure) || error.code !== "not_found" || !(await showEntry(context, uri, options))) throw error;
     return null;
   });
-  if (found !== null) await showAgent(context, found, asksForThread(uri) ? "thread" : "subagent", options);
+  if (found !== null) await showAgent(context, found, isThreadUri(uri) ? "thread" : "subagent", options);
 }
 
 async function showAgent(
   context: Context,
-  { library, forest, agents }: Sought<readonly [string]>,
+  { library, forest, agents }: Found<readonly [string]>,
   as: "thread" | "subagent",
   options: ShowOptions,
 ): Promise<void> {
   const [agent] = agents;
   const { out } = context.terminal;
   if (options.head === true) {
-    // A head holds no costs, so that no price has to be looked up.
+    // The frontmatter contains no costs, so no prices are needed.
     const tree = treeOf(forest, agent.key, () => null);
     const head = headOf(tree, { as, subagents: true, entries: as === "thread" ? await entriesOf(library, agent) : null });
     return out(context.json ? printJson(head, 2) : frontmatter(head));
@@ -45,7 +45,7 @@ async function showAgent(
   out(`${frontmatter(headOf(tree, { as, subagents: false, entries: null }))}\n\n${body}`);
 }
 
-/** False where the words name no entry either. */
+/** Returns false if the URI names no entry. */
 async function showEntry(context: Context, uri: string, options: ShowOptions): Promise<boolean> {
   const named = asEntry(uri);
   if (named === null) return false;

@@ -17,14 +17,14 @@ export interface StatsOptions {
 
 const DEFAULT: readonly Group[] = ["day", "model", "type", "project", "template"];
 
-/** Tokens, cost, time and outcome, by what a person wants to know. */
+/** Tokens, cost, time and outcome, grouped by one or more dimensions. */
 export async function stats(context: Context, options: StatsOptions): Promise<void> {
   const limit = wholeNumber("--limit", options.limit, "lines");
   const groups = options.by === undefined ? DEFAULT : [options.by];
   const since = options.since === undefined ? undefined : sinceOf(options.since, Date.now());
   const library = await context.library();
   const rows = library.store.spent(library.under, since === undefined ? null : new Date(since).toISOString().slice(0, 10));
-  if (rows.length === 0 && !context.json) throw new Failure("not_found", "nothing was spent yet", ["next: retinue ls"]);
+  if (rows.length === 0 && !context.json) throw new Failure("not_found", "no usage recorded yet", ["next: retinue ls"]);
   const total = statsTotal(rows);
   const found = groups.map((by) => ({ by, lines: statsBy(rows, by) }));
   if (context.json) return context.terminal.out(printJson(Object.fromEntries(found.map(({ by, lines }) => [by, lines])), 2));
@@ -37,19 +37,19 @@ const costOf = ({ usage, knownCostUsd }: StatsPart) => moneyKnown(usage.costUsd,
 const BAR_CELLS = 12;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** As long as its part of the longest; whatever there is is seen. */
+/** A bar proportional to the largest value; at least one cell for a value above zero. */
 export function bar(value: number, most: number, cells = BAR_CELLS): string {
   if (value <= 0 || most <= 0) return "";
   const eighths = Math.max(1, Math.round((value / most) * cells * 8));
   return "█".repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
 }
 
-/** By cost; by tokens where nothing has a price. */
+/** Sorts by cost, or by tokens if nothing has a price. */
 const weightIn = (lines: readonly StatsLine[]) =>
   lines.some((line) => line.knownCostUsd > 0) ? (line: StatsLine) => line.knownCostUsd : (line: StatsLine) => totalTokens(line.usage);
 
 function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit: number, { width, colors }: Context["terminal"]): string {
-  // How long a kind of task takes is better told one by one than added up.
+  // For templates the duration per agent is more useful than the sum.
   const times: Column[] =
     by === "template"
       ? [
@@ -67,7 +67,7 @@ function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit:
     { title: "", drop: 1 },
     ...times,
   ];
-  // Days are shown to the newest; of the rest the heaviest come first.
+  // Days end with the newest; other groups begin with the largest.
   const shown = by === "day" ? lines.slice(-limit) : lines.slice(0, limit);
   const weight = weightIn(lines);
   const most = Math.max(0, ...shown.map(weight));
@@ -93,7 +93,7 @@ function render(by: Group, lines: readonly StatsLine[], total: StatsLine, limit:
   ).join("\n");
 }
 
-/** What one would otherwise have to add up oneself. */
+/** The shares of delegated and of failed work. */
 function inShort(total: StatsLine, { width }: Context["terminal"]): string {
   const weight = weightIn([total]);
   const part = (some: StatsPart) => {

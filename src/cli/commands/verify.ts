@@ -41,7 +41,7 @@ async function everyThread(context: Context): Promise<readonly Verification[]> {
     number("differs", "differs", "differ"),
     number("nothing", "has nothing to compare with", "have nothing to compare with"),
   ];
-  terminal.talk(terminal.colors.dim(`\n${plural(found.length, "thread")}: ${sum.join(", ")}`));
+  terminal.notify(terminal.colors.dim(`\n${plural(found.length, "thread")}: ${sum.join(", ")}`));
   return found;
 }
 
@@ -55,7 +55,7 @@ async function oneThread(context: Context, uri: string): Promise<readonly Verifi
 const COLUMNS: readonly Column[] = [{ title: "" }, { title: "THREAD" }, { title: "STATED", align: "right" }, { title: "COUNTED", align: "right" }];
 const VERDICT_WORDS = { agrees: "ok", explained: "ok", differs: "differs", nothing: UNKNOWN } as const;
 
-/** A line for each thread, and below it what there is to say. */
+/** One line per thread, followed by its differences. */
 function render(found: readonly Verification[], { width, colors }: Pick<Terminal, "width" | "colors">): string {
   const paint = { agrees: colors.green, explained: colors.green, differs: colors.red, nothing: colors.dim };
   const [head = "", ...lines] = table(
@@ -70,16 +70,16 @@ function render(found: readonly Verification[], { width, colors }: Pick<Terminal
     colors.dim,
   );
   const below = (v: Verification) => [
-    ...v.differences.map((d) => colors.red(`differs by ${oneLine(differenceWords(d))}`)),
+    ...v.differences.map((d) => colors.red(`differs by ${oneLine(differenceText(d))}`)),
     ...v.reasons.map((r) => colors.dim(oneLine(r.says))),
     ...v.hints.map((hint) => colors.dim(hint)),
   ];
   return [head, ...lines.flatMap((line, i) => [line, ...below(found[i] as Verification).map((text) => `    ${text}`)])].join("\n");
 }
 
-function differenceWords({ model, kind, stated, counted }: Difference): string {
+function differenceText({ model, kind, stated, counted }: Difference): string {
   const by = stated - counted;
-  return `${by > 0 ? "+" : ""}${exact(by)} ${KIND_WORDS[kind]} on ${model}: the product states ${exact(stated)}, counted were ${exact(counted)}`;
+  return `${by > 0 ? "+" : ""}${exact(by)} ${KIND_WORDS[kind]} on ${model}: the product states ${exact(stated)}, retinue counted ${exact(counted)}`;
 }
 
 const tokensIn = (sum: Sum) => (sum.inputTokens ?? 0) + (sum.outputTokens ?? 0) + (sum.cacheReadTokens ?? 0) + (sum.cacheWriteTokens ?? 0);

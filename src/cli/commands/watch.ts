@@ -1,9 +1,11 @@
+import type { Reading } from "../../app/backlog.ts";
 import { Failure } from "../../app/failure.ts";
 import type { Library } from "../../app/library.ts";
-import { live } from "../../app/live.ts";
+import { FIRST_PAGE, live } from "../../app/live.ts";
 import { persistently } from "../../app/retry.ts";
 import { Troubles } from "../../app/troubles.ts";
 import type { AgentTree } from "../../core/agent.ts";
+import { bytes, duration, exact, plural } from "../../core/format.ts";
 import type { AgentKey } from "../../core/ids.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
@@ -13,7 +15,7 @@ import { rowsOf } from "../watch/rows.ts";
 import { pageOf, type Size, screenOf } from "../watch/screen.ts";
 import { FIRST_VIEW, isFolded, press, type View } from "../watch/view.ts";
 
-/** Threads shown where none is named. */
+/** Number of threads shown without a URI. */
 const THREADS = 20;
 const TICK_MS = 1_000;
 const ENTER = "\u001b[?1049h\u001b[?25l";
@@ -23,20 +25,21 @@ const LEAVE = "\u001b[?25h\u001b[?1049l";
 export async function watch(context: Context, uri: string | undefined): Promise<void> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY || context.json)
-    throw new Failure("usage", "watch wants a terminal", ["write retinue tree <uri>, or retinue events <uri> --follow for a program"]);
-  const { library, key } = await sought(context, uri);
+    throw new Failure("usage", "watch needs a terminal", ["use retinue tree <uri>, or retinue events <uri> --follow in scripts"]);
+  const { library, key } = await targetOf(context, uri);
   const stop = new AbortController();
   const screen = new Screen(context, stdout);
   let view: View = FIRST_VIEW;
   let trees: readonly AgentTree[] = [];
   const rows = () => rowsOf(trees, view.sort, (agent) => isFolded(view, agent));
   const troubles = new Troubles();
-  const said: string[] = [];
+  const messages: string[] = [];
   const draw = () =>
     screen.draw((size, colors) => {
       const lines = screenOf(trees, rows(), view, size, colors, library.now());
       const [trouble] = troubles.list;
-      return trouble === undefined ? lines : [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
+      if (trouble !== undefined) return [...lines.slice(0, -1), colors.yellow(clip(oneLine(trouble.message), size.columns))];
+      return library.reading === null ? lines : [...lines.slice(0, -1), colors.dim(clip(readingLine(library.reading), size.columns))];
     });
   const onKeys = (chunk: Buffer) => {
     for (const pressed of keysIn(chunk.toString("utf8"))) {
@@ -50,7 +53,7 @@ export async function watch(context: Context, uri: string | undefined): Promise<
   const tick = setInterval(draw, TICK_MS);
   const leave = screen.enter(onKeys, draw, end);
   try {
-    const retry = { signal: stop.signal, talk: (words: string) => said.push(words), troubles };
+    const retry = { signal: stop.signal, talk: (text: string) => messages.push(text), troubles };
     for await (const _ of live(library, retry)) {
       if (!view.isHeld) trees = (await persistently(() => library.ask(() => treesOf(context, library, key)), retry)) ?? trees;
       draw();
@@ -59,29 +62,35 @@ export async function watch(context: Context, uri: string | undefined): Promise<
     clearInterval(tick);
     leave();
     library.close();
-    // Not earlier: it would stand in the middle of the screen.
-    for (const words of said) context.terminal.talk(words);
+    // Printed after the screen is restored, so that messages do not overwrite it.
+    for (const text of messages) context.terminal.notify(text);
   }
 }
 
-async function sought(context: Context, uri: string | undefined): Promise<{ readonly library: Library; readonly key: AgentKey | null }> {
-  if (uri === undefined) return { library: await context.library(), key: null };
+async function targetOf(context: Context, uri: string | undefined): Promise<{ readonly library: Library; readonly key: AgentKey | null }> {
+  if (uri === undefined) return { library: await context.library(FIRST_PAGE), key: null };
   const { library, agents } = await context.find(uri);
   return { library, key: agents[0].key };
 }
 
-/** The tree asked for, or the threads that were at work last. */
+/** Progress of reading the older threads in the background. */
+function readingLine({ done, all, bytes: read, allBytes, leftMs }: Reading): string {
+  const left = leftMs === null ? "" : `, ${duration(leftMs)} left`;
+  return `reading older threads: ${exact(done)} of ${plural(all, "file")}, ${bytes(read)} of ${bytes(allBytes)}${left}`;
+}
+
+/** The requested tree, or the most recently active threads. */
 function treesOf(context: Context, library: Library, key: AgentKey | null): AgentTree[] {
   const treeOf = (of: AgentKey) => context.treeOf(library.forestOf([of]), of);
   return key !== null ? [treeOf(key)] : [...library.threadRows({ limit: THREADS })].map(({ place }) => treeOf(place.key));
 }
 
-/** What was pressed: characters, and what arrows and the like send. */
+/** Splits terminal input into characters and escape sequences. */
 function keysIn(text: string): string[] {
   return text.match(/\u001b\[[\d;]*[A-Za-z~]|[\s\S]/gu) ?? [];
 }
 
-/** Writes only lines that changed: good over a slow line. */
+/** Rewrites only the lines that changed, which saves bytes on slow connections. */
 class Screen {
   readonly #context: Context;
   readonly #out: NodeJS.WriteStream;
@@ -96,7 +105,10 @@ class Screen {
     return { columns: this.#out.columns || 80, rows: this.#out.rows || 24 };
   }
 
-  /** Takes the terminal; the answer gives it back as it was. `onEnd` hears that somebody wants us gone, or that the terminal is. */
+  /**
+   * Switches to the alternate screen and returns a function that restores the terminal. `onEnd` is called on a signal
+   * or when the terminal closes.
+   */
   enter(onKeys: (chunk: Buffer) => void, onResize: () => void, onEnd: () => void): () => void {
     const { stdin } = process;
     const resized = () => {
@@ -104,7 +116,7 @@ class Screen {
       this.#write("\u001b[2J");
       onResize();
     };
-    // A terminal that is gone cannot be written to; there is nobody to tell.
+    // Writing to a closed terminal fails; there is nowhere to report it.
     this.#out.removeAllListeners("error");
     this.#out.on("error", onEnd);
     stdin.on("error", onEnd);
@@ -122,7 +134,7 @@ class Screen {
       try {
         stdin.setRawMode(false);
       } catch {
-        // The terminal is gone; there is nothing to give back.
+        // The terminal is closed; nothing to restore.
       }
       stdin.pause();
       this.#write(LEAVE);

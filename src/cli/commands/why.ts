@@ -14,7 +14,7 @@ function render(found: ReturnType<typeof explain>, colors: Context["terminal"]["
   const { status } = found;
   const lines = [colors.bold(found.uri), ""];
   if (found.parent === null) {
-    lines.push("parent: none; it is a top-level thread");
+    lines.push("parent: none; this is a top-level thread");
     if (found.forkedFrom !== null) lines.push(`it began as a copy of ${found.forkedFrom}`);
   } else {
     lines.push(`parent: ${found.parent}`);

@@ -1,6 +1,6 @@
 import { type CommandModel, quoted, type Values, withAllBelow } from "./model.ts";
 
-/** Works from bash 3.2 on, which is what macOS has, and needs no package beside it. */
+/** Works with bash 3.2 (macOS) and without the bash-completion package. */
 export function bashCompletion(program: CommandModel, name: string): string {
   const all = withAllBelow(program);
   const keyOf = (command: CommandModel) => command.path.join(" ");

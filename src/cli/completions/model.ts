@@ -1,30 +1,27 @@
 import { type Argument, type Command, Help, type Option } from "commander";
 
-/** What may be written at a place of the command line, as far as it can be told without looking at any record. */
+/** The values that may be completed at one position, without reading any record. */
 export type Values = { readonly is: "files" | "folders" | "nothing" } | { readonly is: "words"; readonly words: readonly string[] };
 
 export interface OptionModel {
-  /** Short form first, where there is one. */
+  /** The short form first, if there is one. */
   readonly flags: readonly string[];
   readonly description: string;
-  /** Null for one that takes no value. */
+  /** Null if the option takes no value. */
   readonly value: { readonly name: string; readonly values: Values } | null;
 }
 
 export interface CommandModel {
-  /** The words that call it; none for the program itself. */
+  /** The words of the command; empty for the program itself. */
   readonly path: readonly string[];
   readonly description: string;
   readonly options: readonly OptionModel[];
   readonly arguments: readonly { readonly name: string; readonly values: Values }[];
-  /** One word further. */
+  /** Sub-commands. */
   readonly commands: readonly CommandModel[];
 }
 
-/**
- * What the placeholder in a command's usage says about the words that may stand there.
- * A new placeholder must be entered here: a test asks for it.
- */
+/** What to complete for each placeholder in a command's usage. A test requires an entry for every placeholder. */
 export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" | "nothing">> = {
   file: "files",
   folder: "folders",
@@ -40,7 +37,7 @@ export const PLACEHOLDERS: Readonly<Record<string, "files" | "folders" | "uri" |
   command: "files",
 };
 
-/** Taken from the program itself, so that no command and no option can be missing. */
+/** Derived from the program itself, so that no command or option is missing. */
 export function modelOf(program: Command, providers: readonly string[]): CommandModel {
   const help = new Help();
   const uris = ["latest", ...providers.map((name) => `${name}://`)];
@@ -73,10 +70,10 @@ export function placeholderOf(option: Option): string | null {
   return /[<[]([^\]>.]+)/.exec(option.flags)?.[1] ?? null;
 }
 
-/** The command and everything below it. */
+/** The command and all its sub-commands. */
 export function withAllBelow(command: CommandModel): CommandModel[] {
   return [command, ...command.commands.flatMap(withAllBelow)];
 }
 
-/** In single quotes, in which nothing means anything to a shell of the Bourne family. */
+/** Single quotes: no character is special to Bourne shells inside them. */
 export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

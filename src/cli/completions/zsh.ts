@@ -1,6 +1,6 @@
 import { type CommandModel, type OptionModel, quoted, type Values, withAllBelow } from "./model.ts";
 
-/** A function for each command; works as a file in fpath and when it is sourced. */
+/** One function per command. Works both as a file in fpath and when sourced. */
 export function zshCompletion(program: CommandModel, name: string): string {
   const functionOf = (command: CommandModel) => ["", name, ...command.path.map((word) => word.replaceAll("-", "_"))].join("_");
   const body = (command: CommandModel): string => {
@@ -61,7 +61,7 @@ function action(values: Values): string {
     case "nothing":
       return " ";
     case "words":
-      // Without a blank behind it where a URI goes on.
+      // No trailing space, because the URI continues after the scheme.
       return escaped(values.words.some((word) => word.endsWith("://")) ? `compadd -S "" -- ${values.words.join(" ")}` : `(${values.words.join(" ")})`);
     default:
       return values satisfies never;

@@ -1,6 +1,6 @@
 const AROUND = 2;
 
-/** What changes from one text to another: the lines that go, those that come, and a few around them. Made for one change in one place. */
+/** A diff with a few lines of context. Handles a single changed region only. */
 export function changeOf(before: string | null, after: string | null): string[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const head = sameAtStart(old, now);

@@ -5,14 +5,14 @@ import { type YamlValue, yamlOf } from "./yaml.ts";
 
 export type Head = Readonly<Record<string, YamlValue>>;
 
-/** The head of a thread or an agent, as other tools read it. Keys and their order are part of the contract. */
+/** The frontmatter of a thread or agent. Keys and their order are part of the contract. */
 export function headOf(tree: AgentTree, { as, subagents, entries }: HeadOptions): Head {
   const common = commonOf(tree);
   const status = { status: tree.status, status_source: tree.statusSource };
   if (as === "subagent") return { ...common, mode: as, agent_id: tree.agentId, parent: tree.parent, ...status };
   return {
     ...common,
-    // A child thread that is read as a thread of its own has an id of its own, too.
+    // A child thread read as a thread has its own id.
     session_id: tree.agentId ?? tree.sessionId,
     mode: as,
     ...status,
@@ -29,7 +29,7 @@ interface HeadOptions {
 
 const commonOf = (tree: AgentTree) => ({ uri: tree.uri, thread_source: sourceOf(tree), provider: tree.provider, session_id: tree.sessionId });
 
-/** The head of one entry of a thread. */
+/** The frontmatter of one entry of a thread. */
 export const entryHead = (tree: AgentTree, entry: ThreadEntry): Head => ({ ...commonOf(tree), mode: "entry", ...entryOf(entry) });
 
 const entryOf = ({ id, uri, type, parent, at, preview, isLeaf }: ThreadEntry) => ({

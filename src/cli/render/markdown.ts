@@ -9,14 +9,14 @@ import { clip } from "./table.ts";
 
 const EXCERPT = 10;
 
-/** A whole thread, oldest first. */
+/** A whole thread, oldest event first. */
 export function threadMarkdown(tree: AgentTree, events: readonly AgentEvent[], full: boolean): string {
   const copied = tree.forkedFrom === null ? [] : [`_Begins as a copy of ${lineMarkdown(tree.forkedFrom)}; the copied part is shown there._`, ""];
   const entries = entriesOf(events, full);
-  return ["# Thread", "", ...summary(tree), "", "## Timeline", "", ...copied, entries.join("\n\n") || "_Nothing was said in it._"].join("\n");
+  return ["# Thread", "", ...summary(tree), "", "## Timeline", "", ...copied, entries.join("\n\n") || "_No messages._"].join("\n");
 }
 
-/** One agent, from both sides: what its parent's records say, and what it said itself. */
+/** One agent: what its parent's records state about it, and its own messages. */
 export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], why: ReturnType<typeof explain>, full: boolean): string {
   const entries = entriesOf(events, full);
   const shown = full ? entries : entries.slice(-EXCERPT);
@@ -35,16 +35,16 @@ export function agentMarkdown(tree: AgentTree, events: readonly AgentEvent[], wh
     "## Thread Excerpt (Child Thread)",
     "",
     ...(cut > 0 ? [`_The last ${shown.length} of ${entries.length}; --full shows all._`, ""] : []),
-    shown.join("\n\n") || "_No record of its own is known._",
+    shown.join("\n\n") || "_No records found._",
   ].join("\n");
 }
 
-/** A thread as it stood at one of its entries: the way that leads there, without the branches beside it. */
+/** The branch of a thread that ends at one of its entries. */
 export function entryMarkdown(entries: number, events: readonly AgentEvent[], full: boolean): string {
-  const told = entriesOf(events, full);
-  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", told.join("\n\n") || "_Nothing was said in it._"].join("\n");
+  const lines = entriesOf(events, full);
+  return ["# Thread Entry", "", `_The branch that ends here: ${entries} entries._`, "", lines.join("\n\n") || "_No messages._"].join("\n");
 }
-/** Some products keep every message in a file of its own. */
+/** Maximum number of files listed: some products keep every message in its own file. */
 const SHOWN_RECORDS = 5;
 
 function summary(tree: AgentTree): string[] {
@@ -65,7 +65,7 @@ function summary(tree: AgentTree): string[] {
     ...line("Began", tree.startedAt),
     ...line("Took", tree.durationMs === null ? null : duration(tree.durationMs)),
     ...line("Own", used(own)),
-    ...line("Reported by the product, in no sum", reported === null ? null : `${count(reported)} tokens`),
+    ...line("Reported by the product, not in the sums", reported === null ? null : `${count(reported)} tokens`),
     ...(tree.counts.descendants > 0 ? line(`With ${tree.counts.descendants} agents below`, used(subtree)) : []),
     ...(tree.agentId === null ? [] : line("Result", tree.result === null ? null : clip(oneLine(tree.result), 200))),
     ...tree.warnings.map((w) => `- Warning: ${lineMarkdown(w)}`),
@@ -78,9 +78,9 @@ const lineMarkdown = (text: string) => proseMarkdown(oneLine(text));
 
 function lifecycle(tree: AgentTree, why: ReturnType<typeof explain>): string[] {
   const spawned = tree.link?.toolCallId == null ? [] : [`- \`${tree.startedAt ?? "no time"}\` spawned by call ${codeMarkdown(tree.link.toolCallId)}`];
-  const told = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${lineMarkdown(e.says)}`);
-  const all = [...spawned, ...told];
-  return all.length > 0 ? all : ["_The parent's records say nothing of it._"];
+  const lines = why.statusEvidence.filter((e) => e.source !== "child_rollout").map((e) => `- \`${e.at ?? "no time"}\` ${lineMarkdown(e.says)}`);
+  const all = [...spawned, ...lines];
+  return all.length > 0 ? all : ["_The parent's records do not mention it._"];
 }
 
 const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = {
@@ -94,7 +94,7 @@ const TITLES: Readonly<Partial<Record<AgentEvent["kind"], string>>> = {
   error: "Error",
   note: "Note",
 };
-/** Left out unless everything is asked for. */
+/** Shown only with --full. */
 const DETAILS: ReadonlySet<AgentEvent["kind"]> = new Set(["reasoning", "note", "status"]);
 
 function entriesOf(events: readonly AgentEvent[], full: boolean): string[] {

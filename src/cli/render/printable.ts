@@ -1,6 +1,6 @@
 import { visible } from "../../core/visible.ts";
 
-/** One line, without what a terminal would obey: transcripts are shown as text, never run. */
+/** The text on one line, with control characters escaped. */
 export function oneLine(text: string): string {
   return visible(text).replace(/\s+/g, " ").trim();
 }

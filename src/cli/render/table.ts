@@ -4,9 +4,11 @@ import { visible } from "../../core/visible.ts";
 export interface Column {
   readonly title: string;
   readonly align?: "right";
-  /** Columns with a higher number go first when the terminal is narrow; without one a column stays. */
+  /**
+   * On a narrow terminal, columns with a higher number are dropped first. Without a number a column is never dropped.
+   */
   readonly drop?: number;
-  /** Takes what the others leave, and is cut when that is too little. */
+  /** Takes the remaining width and is truncated if necessary. */
   readonly flex?: true;
 }
 
@@ -16,11 +18,11 @@ export interface Cell {
 }
 
 const GAP = "  ";
-/** What the flexible column should get before others are dropped, and what it must get in the end. */
+/** Width of the flexible column below which other columns are dropped, and its minimum. */
 const GOOD_FLEX = 28;
 const MIN_FLEX = 12;
 
-/** Aligned columns within `width`; null is as wide as it gets. */
+/** Aligned columns within `width`; null means unlimited. */
 export function table(columns: readonly Column[], given: readonly (readonly Cell[])[], width: number | null, head: (text: string) => string): string[] {
   const rows = given.map((row) => row.map(onOneLine));
   const natural = columns.map((column, i) => rows.reduce((widest, row) => Math.max(widest, cells(row[i]?.text ?? "")), cells(column.title)));
@@ -41,7 +43,7 @@ export function table(columns: readonly Column[], given: readonly (readonly Cell
   return [line(columns.map((c) => ({ text: c.title, paint: head }))), ...rows.map(line)];
 }
 
-/** Ids and types come from other people's records: nothing in a cell may move the cursor. */
+/** Ids and types come from transcripts and may contain control characters. */
 function onOneLine(cell: Cell): Cell {
   const text = visible(cell.text).replace(/[\t\n]/g, " ");
   return text === cell.text ? cell : { ...cell, text };
@@ -66,7 +68,7 @@ function squeeze(columns: readonly Column[], natural: readonly number[], used: r
   }));
 }
 
-/** Terminal cells a text takes: wide characters take two, marks and joiners none. */
+/** Terminal cells that a text occupies: two for wide characters, none for combining marks and joiners. */
 export function cells(text: string): number {
   let sum = 0;
   for (const char of stripVTControlCharacters(text)) sum += cellsOf(char.codePointAt(0) ?? 0);
@@ -93,7 +95,7 @@ export function clip(text: string, size: number): string {
   let sum = 0;
   for (const char of text) {
     const wide = cells(char);
-    // One cell is left for the dots; whether they are needed shows only when more follows than fits.
+    // One cell is reserved for the ellipsis; it is only needed if more text follows than fits.
     if (sum + wide > size) return `${kept}…`;
     if (sum + wide <= size - 1) kept += char;
     sum += wide;

@@ -14,25 +14,25 @@ export interface Timeline {
   readonly path: readonly CriticalPart[];
 }
 
-/** Told apart by their shape: colours only repeat it. */
+/** Distinguishable without colours. */
 const GLYPHS = { model: "█", tool: "▒", wait: "─", failed: "x", idle: "·", none: " " } as const;
 type Glyph = keyof typeof GLYPHS;
 
-/** Where nobody says how wide it may be. */
+/** Used if the terminal's width is unknown. */
 const WIDTH = 100;
 const NAME = { least: 16, most: 36 } as const;
-/** `  100 %  12 m 34 s`; narrow terminals have no room for it. */
+/** Width of `  100 %  12 m 34 s`; omitted on narrow terminals. */
 const NUMBERS = 18;
 const NARROW = 56;
 
-/** The waterfall for a terminal: a row an agent, a column a moment. */
+/** The waterfall for a terminal: one row per agent, one column per time step. */
 export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pick<Terminal, "width" | "colors">, { all }: { readonly all: boolean }): string {
   const { colors } = terminal;
   const width = terminal.width ?? WIDTH;
   const rows = [...rowsOf(tree, all)];
   const extent = extentOf(rows, timeline);
   const title = clip(tree.uri, width);
-  if (extent === null) return [colors.bold(title), "", "no record of it carries a time"].join("\n");
+  if (extent === null) return [colors.bold(title), "", "none of its records has a time"].join("\n");
   const name = Math.max(NAME.least, Math.min(NAME.most, Math.floor(width * 0.34), ...[Math.max(...rows.map((row) => cells(nameIn(row))))]));
   const hasNumbers = width >= NARROW;
   const chart = { ...extent, columns: Math.max(10, width - name - 2 - (hasNumbers ? NUMBERS : 0)), name, hasNumbers };
@@ -45,7 +45,7 @@ export function renderTimeline(tree: AgentTree, timeline: Timeline, terminal: Pi
     colors.dim(`${"".padEnd(chart.name + 2)}${axis(chart)}${hasNumbers ? `  ${"PATH".padStart(6)} ${"TIME".padStart(9)}` : ""}`.trimEnd()),
     ...lines,
     "",
-    ...words(tree, shares, whole, width),
+    ...criticalPathText(tree, shares, whole, width),
     colors.dim(clip(`${GLYPHS.model} model  ${GLYPHS.tool} tool  ${GLYPHS.failed} failed tool  ${GLYPHS.wait} waits  ${GLYPHS.idle} idle`, width)),
     ...(rows.some((row) => row.is === "folded") ? [colors.dim("some rows are folded; --all shows every agent")] : []),
   ].join("\n");
@@ -79,7 +79,7 @@ function rowLine(row: Row, chart: Chart, { livesAs }: Timeline, shares: Readonly
   return `${onPath > 0 ? colors.bold(text) : text}${paint(barOf(lives, chart), colors)}${chart.hasNumbers ? `  ${share.padStart(6)} ${time.padStart(9)}` : ""}`.trimEnd();
 }
 
-/** What fills most of each column; the lives of several agents lie over each other. */
+/** The glyph that covers most of each column; the spans of several agents may overlap. */
 export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart, "from" | "to" | "columns">): Glyph[] {
   const step = (to - from) / columns;
   const weights = Array.from({ length: columns }, () => new Map<Glyph, number>());
@@ -87,7 +87,8 @@ export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart,
     const [first, last] = [(begin - from) / step, (end - from) / step];
     for (let i = Math.max(0, Math.floor(first)); i <= Math.min(columns - 1, Math.floor(last)); i += 1) {
       const overlap = Math.min(last, i + 1) - Math.max(first, i);
-      // What ends where a column begins is not in it; what has no length is, and whatever happened is seen.
+      // A span that ends where the column begins is outside it. A span without length is drawn, so that nothing is
+      // invisible.
       const part = overlap > 0 || first === last ? Math.max(LEAST_PART, overlap) : 0;
       weights[i]?.set(glyph, (weights[i]?.get(glyph) ?? 0) + part);
     }
@@ -104,7 +105,7 @@ export function barOf(lives: readonly Life[], { from, to, columns }: Pick<Chart,
 
 const LEAST_PART = 0.01;
 
-/** Waiting and idling fill only what nothing else does, and failures are not to be missed. */
+/** Waiting and idle time fill only empty columns; failures always show. */
 const WEIGHT: Readonly<Record<Glyph, number>> = { failed: 1e6, model: 1e3, tool: 1e3, wait: 1, idle: 1e-6, none: 0 };
 
 const glyphOf = ({ kind, end }: Span): Glyph => (end === "failed" && kind === "tool" ? "failed" : (kind satisfies SpanKind));
@@ -127,22 +128,22 @@ function paint(bar: readonly Glyph[], colors: Colors): string {
   return out;
 }
 
-/** Begins with 0; as many marks as have room. */
+/** Starts at 0; as many marks as fit. */
 function axis({ from, to, columns }: Chart): string {
   const EVERY = 20;
   let line = "";
   for (let column = 0; column < columns; column += EVERY) {
-    const words = duration(((to - from) * column) / columns);
-    if (column + words.length > columns) break;
-    line = line.padEnd(column) + (column === 0 ? "0" : `╷${words}`);
+    const label = duration(((to - from) * column) / columns);
+    if (column + label.length > columns) break;
+    line = line.padEnd(column) + (column === 0 ? "0" : `╷${label}`);
   }
   return clip(line, columns).padEnd(columns);
 }
 
 const NAMED = 5;
 
-/** Who the end had to wait for, in words. */
-function words(tree: AgentTree, shares: ReadonlyMap<string, number>, whole: number, width: number): string[] {
+/** The critical path as text. */
+function criticalPathText(tree: AgentTree, shares: ReadonlyMap<string, number>, whole: number, width: number): string[] {
   const agents = new Map<string, AgentTree>();
   const left = [tree];
   for (let one = left.pop(); one !== undefined; one = left.pop()) {

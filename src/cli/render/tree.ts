@@ -8,7 +8,7 @@ import { type Cell, type Column, clip, table } from "./table.ts";
 
 type Colors = Terminal["colors"];
 
-/** The tree as people paste it into chats: one row an agent, own numbers and, where it has agents below, the sum of all. */
+/** The tree as a table: one row per agent with its own numbers and, if it has agents below, the subtree's. */
 export function renderTree(tree: AgentTree, terminal: Pick<Terminal, "width" | "colors">, options: { readonly all: boolean }): string {
   const { colors, width } = terminal;
   const rows = [...rowsOf(tree, options.all)];
@@ -53,7 +53,7 @@ export type Row =
 const MANY_SIBLINGS = 12;
 const SHOWN_SIBLINGS = 8;
 
-/** Depth first. Of many siblings the first ones are shown and every one that did not simply complete. */
+/** Depth first. Of many siblings, shows the first ones and all that did not complete. */
 export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
   const stack: { row: Row; indent: string }[] = [{ row: { is: "agent", branch: "", agent: root }, indent: "" }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -75,10 +75,13 @@ export function* rowsOf(root: AgentTree, all: boolean): Generator<Row> {
 }
 
 const LEVEL = "│  ".length;
-/** No terminal is wide enough for more, and lines that grow with the depth would make the size of a deep tree quadratic. */
+/** Maximum indentation. Without it the output size of a deep tree would be quadratic. */
 const INDENTED_LEVELS = 20;
 
-/** The lines that lead to a row, and those that go on below it. Deeper rows stand at the last level and say their own. */
+/**
+ * The lines that lead to a row, and those that continue below it. Deeper rows are at the last level and state their
+ * depth.
+ */
 export function branchBelow(indent: string, isLast: boolean, depth: number): { readonly branch: string; readonly indent: string } {
   if (indent.length >= INDENTED_LEVELS * LEVEL) return { branch: `${indent}⋯ ${depth} `, indent };
   return { branch: `${indent}${isLast ? "└─ " : "├─ "}`, indent: `${indent}${isLast ? "   " : "│  "}` };
@@ -88,9 +91,9 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
   if (row.is === "folded") {
     const sum = row.agents.reduce((total, a) => addUsage(total, a.usage.subtree), NO_USAGE);
     const deeper = row.agents.reduce((n, a) => n + a.counts.descendants, 0);
-    const words = `${row.branch}… ${plural(row.agents.length, "more agent")}${deeper === 0 ? "" : ` and ${deeper} below`}`;
+    const text = `${row.branch}… ${plural(row.agents.length, "more agent")}${deeper === 0 ? "" : ` and ${deeper} below`}`;
     return [
-      { text: words, paint: colors.dim },
+      { text, paint: colors.dim },
       { text: "" },
       { text: "" },
       statusCell("completed", colors),
@@ -116,7 +119,7 @@ function cellsOf(row: Row, ids: ReadonlyMap<string, string>, colors: Colors): Ce
 
 const SHORT_ID = 8;
 
-/** As much of each id as names it within the tree, so that a row can be asked for by what it shows. */
+/** The shortest prefix of each id that is unique within the tree, so that a row can be addressed by it. */
 function shortIds(tree: AgentTree): Map<string, string> {
   const ids = [...walk(tree)].flatMap((a) => (a.agentId === null ? [] : [{ uri: a.uri, id: a.agentId }])).sort((a, b) => (a.id < b.id ? -1 : 1));
   const shared = (a: string | undefined, b: string) => {
@@ -143,7 +146,7 @@ export function paintStatus(status: Status, colors: Colors): (text: string) => s
 
 export const statusCell = (status: Status, colors: Colors): Cell => ({ text: `${STATUS_MARKS[status]} ${status}`, paint: paintStatus(status, colors) });
 
-/** What an agent is called, in so many cells. */
+/** The agent's display name, clipped to a number of cells. */
 export const labelOf = (agent: AgentRecord, cells = 60) => clip(oneLine(displayName(agent)), cells);
 
 export function modelName(agent: AgentRecord): string {
@@ -172,22 +175,22 @@ function summaryOf(tree: AgentTree): string {
 
 const MAX_NOTES = 10;
 
-/** Below the table: why agents did not complete, what running ones do, and what is not known. The same words are said once. */
+/** Below the table: why agents did not complete, what running ones do, and what is unknown. Equal notes are merged. */
 function* notes(tree: AgentTree, toWidth: (line: string) => string, colors: Colors): Generator<string> {
   const found = [...walk(tree)].flatMap((agent) => {
     const name = labelOf(agent);
-    const words = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
-    const status = words === null ? [] : [{ name, mark: STATUS_MARKS[agent.status], words: oneLine(words), paint: paintStatus(agent.status, colors) }];
+    const text = agent.status === "running" ? agent.activity : agent.status === "completed" ? null : agent.statusReason;
+    const status = text === null ? [] : [{ name, mark: STATUS_MARKS[agent.status], text: oneLine(text), paint: paintStatus(agent.status, colors) }];
     const reported =
-      reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", words: "tokens as the product reported them, in no sum", paint: colors.dim }];
-    return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", words: oneLine(warning), paint: colors.yellow }))];
+      reportedOnly(agent.usage) === null ? [] : [{ name, mark: "*", text: "tokens as reported by the product, not in the sums", paint: colors.dim }];
+    return [...status, ...reported, ...agent.warnings.map((warning) => ({ name, mark: "!", text: oneLine(warning), paint: colors.yellow }))];
   });
-  const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.words}`).values()];
+  const same = [...Map.groupBy(found, (note) => `${note.mark} ${note.text}`).values()];
   if (same.length > 0) yield "";
   for (const [first, ...more] of same.slice(0, MAX_NOTES)) {
     if (first === undefined) continue;
     const names = more.length === 0 ? first.name : `${first.name} and ${plural(more.length, "other")}`;
-    yield first.paint(toWidth(`${first.mark} ${names}: ${first.words}`));
+    yield first.paint(toWidth(`${first.mark} ${names}: ${first.text}`));
   }
   if (same.length > MAX_NOTES) yield colors.dim(`… and ${same.length - MAX_NOTES} more notes; --json has them all`);
 }

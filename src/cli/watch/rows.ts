@@ -2,19 +2,19 @@ import type { AgentTree, Status } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { branchBelow } from "../render/tree.ts";
 
-/** How the agents below one parent are ordered. */
+/** Sort orders of the agents below one parent. */
 export const SORTS = ["running first", "newest first", "most tokens", "most cost"] as const;
 export type Sort = (typeof SORTS)[number];
 
 export interface WatchRow {
   readonly agent: AgentTree;
-  /** The lines that lead to it. */
+  /** The tree lines before the name. */
   readonly branch: string;
-  /** How many below it are not shown. */
+  /** Number of hidden agents below. */
   readonly hidden: number;
 }
 
-/** At work comes first, what went wrong before what is simply done. */
+/** Running first, then failed, then completed. */
 const URGENCY: Readonly<Record<Status, number>> = { running: 0, pendingInit: 1, errored: 2, shutdown: 3, notFound: 4, completed: 5 };
 
 const newest = (a: AgentTree, b: AgentTree) => (b.startedAt ?? "").localeCompare(a.startedAt ?? "");
@@ -25,14 +25,14 @@ const ORDERS: Readonly<Record<Sort, (a: AgentTree, b: AgentTree) => number>> = {
   "most cost": (a, b) => (b.usage.subtree.costUsd ?? 0) - (a.usage.subtree.costUsd ?? 0),
 };
 
-/** An agent whose children run is busy, whatever it says of itself. */
+/** An agent with running children counts as running. */
 function statusBelow({ status, counts }: AgentTree): Status {
   return (counts.byStatus.running ?? 0) > 0 ? "running" : status;
 }
 
 export const isAtWork = (tree: AgentTree) => statusBelow(tree) === "running" || tree.status === "pendingInit";
 
-/** Threads and those below them, in the order in which they are shown. */
+/** Threads and the agents below them, in display order. */
 export function rowsOf(trees: readonly AgentTree[], sort: Sort, isFolded: (tree: AgentTree) => boolean): WatchRow[] {
   const rows: WatchRow[] = [];
   const stack = trees.toSorted(ORDERS[sort]).map((agent) => ({ agent, branch: "", indent: "" }));

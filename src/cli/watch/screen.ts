@@ -16,7 +16,7 @@ export interface Size {
 
 type Colors = Terminal["colors"];
 
-/** Lines that are no agents: what is summed up above, the head of the table, and the keys below. */
+/** Number of lines that are not agents: summary, table head and key help. */
 const FRAME = 4;
 export const pageOf = ({ rows }: Size) => Math.max(1, rows - FRAME);
 
@@ -32,21 +32,20 @@ const COLUMNS: readonly Column[] = [
   { title: "CALLS", align: "right", drop: 8 },
 ];
 
-/** The whole screen, a string a line, never wider or higher than there is room for. */
+/** All lines of the screen, within its size. */
 export function screenOf(trees: readonly AgentTree[], rows: readonly WatchRow[], view: View, size: Size, colors: Colors, now: number): string[] {
   const toWidth = (line: string) => clip(line, size.columns);
   const keys = view.isHeld
-    ? colors.yellow(toWidth("held: f goes on following · q quits"))
-    : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  s sort  f hold  ? help  q quit"));
+    ? colors.yellow(toWidth("paused: f continues · q quits"))
+    : colors.dim(toWidth("↑↓ move  ←→ fold  enter open  s sort  f pause  ? help  q quit"));
   if (view.isHelp) return filled([...HELP.map(([key, does]) => `  ${key.padEnd(18)}${does}`)].map(toWidth), size, keys);
   const agent = view.open === null ? undefined : rows.find((row) => row.agent.uri === view.open)?.agent;
   if (agent !== undefined) {
     const lines = detailOf(agent, size.columns, now);
     const from = Math.min(view.scroll, Math.max(0, lines.length - (size.rows - 1)));
-    return filled(lines.slice(from, from + size.rows - 1), size, colors.dim(toWidth("↑↓ scroll  enter back  f hold  q back")));
+    return filled(lines.slice(from, from + size.rows - 1), size, colors.dim(toWidth("↑↓ scroll  enter back  f pause  q back")));
   }
-  const body =
-    rows.length === 0 ? ["", toWidth("No agents yet. Start one, here or elsewhere; it will show up by itself.")] : listOf(rows, view, size, colors, now);
+  const body = rows.length === 0 ? ["", toWidth("No agents yet. Agents appear here as soon as one starts.")] : listOf(rows, view, size, colors, now);
   return filled([colors.bold(toWidth(summaryOf(trees, view))), "", ...body], size, keys);
 }
 
@@ -61,7 +60,7 @@ function listOf(rows: readonly WatchRow[], view: View, size: Size, colors: Color
     0,
     rows.findIndex(({ agent }) => agent.uri === view.cursor),
   );
-  // The cursor stays on the screen, with what comes next.
+  // Keeps the cursor and the rows after it on the screen.
   const from = Math.max(0, Math.min(at - Math.floor(page / 2), rows.length - page));
   const shown = rows.slice(from, from + page);
   const [head = "", ...lines] = table(
@@ -95,10 +94,10 @@ const WIDE = 120;
 const NOW_NARROW = 26;
 const NOW_WIDE = 48;
 
-/** What it does, or what it waits for; of one that did not complete, why. */
+/** The activity of a running agent, or why an agent did not complete. */
 function nowOf({ status, activity, statusReason }: AgentTree, room: number): string {
-  const words = status === "running" || status === "pendingInit" ? activity : status === "completed" ? null : statusReason;
-  return words === null ? "" : clip(oneLine(words), room);
+  const text = status === "running" || status === "pendingInit" ? activity : status === "completed" ? null : statusReason;
+  return text === null ? "" : clip(oneLine(text), room);
 }
 
 const elapsed = ({ status, startedAt, durationMs }: AgentTree, now: number) =>
@@ -112,7 +111,7 @@ function summaryOf(trees: readonly AgentTree[], { sort }: View): string {
   const cost = trees.reduce<number | null>((sum, tree) => (sum === null || tree.usage.subtree.costUsd === null ? null : sum + tree.usage.subtree.costUsd), 0);
   const parts = [
     `${running} running`,
-    ...(waiting === 0 ? [] : [`${waiting} waiting for you`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting for a person`]),
     plural(all.length, "agent"),
     `${count(tokens)} tokens`,
     money(cost),
@@ -121,17 +120,17 @@ function summaryOf(trees: readonly AgentTree[], { sort }: View): string {
   return parts.join(" · ");
 }
 
-/** One agent, closely. */
+/** The detail view of one agent. */
 function detailOf(agent: AgentTree, width: number, now: number): string[] {
   const { usage, result, prompt } = agent;
   const field = (name: string, value: string | null) => (value === null || value === "" ? [] : wrapped(`${name.padEnd(9)} ${oneLine(value)}`, width));
-  const text = (title: string, words: string | null) =>
-    words === null
+  const text = (title: string, body: string | null) =>
+    body === null
       ? []
       : [
           "",
           title,
-          ...visible(words)
+          ...visible(body)
             .split("\n")
             .flatMap((line) => wrapped(`  ${line}`, width)),
         ];
@@ -146,10 +145,7 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
     ...field("used", `${plural(usage.own.calls, "call")}, ${count(totalTokens(usage.own))} tokens, ${money(usage.own.costUsd)}`),
     ...(agent.counts.descendants === 0
       ? []
-      : field(
-          "below",
-          `${plural(agent.counts.descendants, "agent")}; all together ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`,
-        )),
+      : field("below", `${plural(agent.counts.descendants, "agent")}; ${count(totalTokens(usage.subtree))} tokens, ${money(usage.subtree.costUsd)}`)),
     ...field("folder", agent.cwd),
     ...agent.warnings.flatMap((warning) => field("!", warning)),
     ...text("asked", prompt),
@@ -157,7 +153,7 @@ function detailOf(agent: AgentTree, width: number, now: number): string[] {
   ];
 }
 
-/** Cut into lines that toWidth. */
+/** Wraps at `width` cells. */
 function wrapped(line: string, width: number): string[] {
   const lines: string[] = [];
   let [rest, room] = [line, Math.max(1, width)];

@@ -1,38 +1,38 @@
 import type { AgentTree } from "../../core/agent.ts";
 import { isAtWork, SORTS, type Sort, type WatchRow } from "./rows.ts";
 
-/** What the person at the terminal has chosen so far. */
+/** The state of the watch screen. */
 export interface View {
   /** The agent under the cursor. */
   readonly cursor: string | null;
-  /** Those that were folded or unfolded by hand; the others follow what they do. */
+  /** Agents folded or unfolded by the user; others follow their status. */
   readonly folds: ReadonlyMap<string, boolean>;
   readonly sort: Sort;
-  /** The screen stands still. */
+  /** Updates are paused. */
   readonly isHeld: boolean;
-  /** The agent that is looked at closely. */
+  /** The agent shown in detail. */
   readonly open: string | null;
-  /** Lines scrolled down in it. */
+  /** Lines scrolled in the detail view. */
   readonly scroll: number;
   readonly isHelp: boolean;
 }
 
 export const FIRST_VIEW: View = { cursor: null, folds: new Map(), sort: "running first", isHeld: false, open: null, scroll: 0, isHelp: false };
 
-/** Threads that are over are folded, so that what runs is seen. */
+/** Threads that have ended are folded, so that running ones stay visible. */
 export const isFolded = (view: View, agent: AgentTree) => view.folds.get(agent.uri) ?? (agent.parent === null && !isAtWork(agent));
 
 export const HELP = [
   ["↑ ↓  j k", "move"],
   ["← →  h l  space", "fold, unfold"],
-  ["enter  o", "look at one agent; again to go back"],
+  ["enter  o", "show one agent; again to go back"],
   ["s", "sort: running, newest, tokens, cost"],
-  ["f", "stop following, and go on"],
+  ["f", "pause and continue updates"],
   ["g G", "first, last"],
   ["q", "quit"],
 ] as const;
 
-/** The view after a key; null to leave. `page` is how many rows there is room for. */
+/** The view after a key press; null to quit. `page` is the number of visible rows. */
 export function press(view: View, key: string, rows: readonly WatchRow[], page: number): View | null {
   if (key === "\u0003" || key === "q") return view.open !== null || view.isHelp ? leave(view, key) : null;
   if (view.isHelp) return { ...view, isHelp: false };
@@ -86,7 +86,7 @@ export function press(view: View, key: string, rows: readonly WatchRow[], page: 
   }
 }
 
-/** Ctrl-C means it. */
+/** Ctrl-C always quits; q leaves the detail view first. */
 const leave = (view: View, key: string): View | null => (key === "q" ? { ...view, open: null, isHelp: false } : null);
 
 function pressInside(view: View, key: string, page: number): View {

@@ -105,7 +105,7 @@ describe("the live tree", () => {
     }
   });
 
-  it("says so where nobody is", () => {
+  it("shows a message without agents", () => {
     expect(screenOf([], [], FIRST_VIEW, SMALL, colors, NOW).join("\n")).toContain("No agents yet");
   });
 
@@ -147,7 +147,7 @@ describe("keys", () => {
     expect(pressed(["\r", "q"])).toMatchObject({ open: null });
     expect(pressed(["\r", "\u0003"])).toBeNull();
     expect(pressed(["f"])).toMatchObject({ isHeld: true });
-    expect(draw(pressed(["f"]) ?? FIRST_VIEW, SMALL).at(-1)).toContain("held");
+    expect(draw(pressed(["f"]) ?? FIRST_VIEW, SMALL).at(-1)).toContain("paused");
     expect(pressed(SORTS.map(() => "s"))?.sort).toBe("running first");
     expect(pressed(["?"])).toMatchObject({ isHelp: true });
     expect(pressed(["?", "x"])).toMatchObject({ isHelp: false });

@@ -11,10 +11,10 @@ import { transcriptsHtml } from "./transcript.ts";
 import { anchors, treeHtml } from "./tree.ts";
 
 const sha256 = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-/** Nothing is loaded and nothing is sent; only our own script runs, known by its hash. */
+/** Nothing is loaded or sent; only our own script and style run, identified by hash. */
 const POLICY = `default-src 'none'; script-src ${sha256(SCRIPT)}; style-src ${sha256(STYLE)}; base-uri 'none'; form-action 'none'`;
 
-/** One file with everything in it: tree, waterfall, transcripts. Opens from a disk, and says all of it without its script as well. */
+/** One self-contained file: tree, waterfall, transcripts. Readable without its script. */
 export function htmlPage(story: Story): string {
   const { record, product } = story;
   const { subtree } = record.usage;
@@ -54,7 +54,7 @@ ${[
 <h2>Who worked for whom</h2>
 ${treeHtml(story, spans, anchor)}
 <h2>What each of them did</h2>
-<div class="find" id="find" hidden><input id="words" type="search" placeholder="Find agents by what they said or did ( / )" aria-label="Find"><span id="found" class="dim" role="status"></span><button id="all" type="button">Open all</button></div>
+<div class="find" id="find" hidden><input id="words" type="search" placeholder="Find agents by their text or tool calls ( / )" aria-label="Find"><span id="found" class="dim" role="status"></span><button id="all" type="button">Open all</button></div>
 ${transcriptsHtml(story, anchor)}
 </main>
 <footer>Made by retinue. Secrets were taken out where they could be recognised; look through it before you pass it on.</footer>

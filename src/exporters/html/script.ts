@@ -1,4 +1,4 @@
-/** The little the page does by itself: it opens what a link leads to, and shows only what fits a word. It reads the page and nothing else. */
+/** The script of the page: opens the target of a link, and filters by a word. */
 export const SCRIPT = `
 "use strict";
 const byId = (id) => document.getElementById(id);

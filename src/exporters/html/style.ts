@@ -1,4 +1,4 @@
-/** How the page looks, in light and in dark, on paper, on a telephone. Stands in the page itself; nothing is loaded. */
+/** The style of the page: light, dark, print and small screens. Inlined. */
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #fff; --fg: #1c2024; --dim: #60646c; --line: #e3e5e9; --soft: #f5f6f8; --accent: #2f6fed; --call: #8aa4e8; --tool: #d9b36a;
   --completed: #2e8b57; --running: #2f6fed; --errored: #cf3c3c; --shutdown: #a8690b; --notFound: #80848c; --pendingInit: #80848c; }
@@ -47,7 +47,7 @@ ${Array.from({ length: 16 }, (_, i) => `.d${i} { padding-left: ${i * 1.1}rem; }`
 .step.user { border-color: var(--accent); } .step.assistant { border-color: var(--completed); } .step.toolCall { border-color: var(--tool); } .step.error, .step.failed { border-color: var(--errored); }
 .step .by { color: var(--dim); font-size: .85em; }
 pre { margin: .15rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font: 12.5px/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-.said { font-family: inherit; font-size: inherit; }
+.message { font-family: inherit; font-size: inherit; }
 .long > summary { color: var(--dim); cursor: pointer; }
 .hidden { display: none; }
 .none { color: var(--dim); padding: .5rem 0; }

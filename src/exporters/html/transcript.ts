@@ -6,10 +6,10 @@ import { totalTokens } from "../../core/usage.ts";
 import { escaped } from "./escape.ts";
 import { type Anchor, typeHtml } from "./tree.ts";
 
-/** Longer texts are folded to their beginning. */
+/** Longer texts are folded. */
 const LONG = 1_500;
 
-/** What each agent did, one after the other, closed until somebody wants to read it. */
+/** The events of each agent, collapsed. */
 export function transcriptsHtml(story: Story, anchor: Anchor): string {
   return [...everyone(story)].map((one, i) => agentHtml(one, anchor, i === 0)).join("\n");
 }
@@ -22,14 +22,14 @@ function agentHtml(story: Story, anchor: Anchor, isOpen: boolean): string {
   const results = new Map(
     steps.flatMap((step) => (step.event.kind === "toolResult" && step.event.tool !== null ? [[step.event.tool.callId, step] as const] : [])),
   );
-  const said = steps.map((step) => stepHtml(step, results)).join("");
+  const body = steps.map((step) => stepHtml(step, results)).join("");
   const warnings = record.warnings.map((warning) => `<p class="dim">${escaped(warning)}</p>`).join("");
   return [
     `<details class="agent" id="${anchor(story)}"${isOpen ? " open" : ""}>`,
     `<summary><b>${escaped(displayName(record))}</b>${typeHtml(record)} <span class="status ${record.status}">${record.status}</span></summary>`,
     `<div id="${anchor(story)}-log"><p class="facts">${about.join("")}</p>`,
     `<p class="dim">${escaped(record.statusReason)}</p>${warnings}`,
-    said === "" ? '<p class="none">No record of its own is known.</p>' : said,
+    body === "" ? '<p class="none">No records found.</p>' : body,
     "</div></details>",
   ].join("");
 }
@@ -44,15 +44,15 @@ function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
     case "reasoning":
     case "compaction":
     case "error":
-      return entry(kind, kind, saidHtml(event));
+      return entry(kind, kind, messageHtml(event));
     case "toolCall": {
       const result = tool === null ? undefined : results.get(tool.callId)?.event;
       const input = tool?.input == null ? null : jsonText(tool.input);
-      const answer =
+      const response =
         result === undefined
           ? '<p class="none">no result was recorded</p>'
           : `<div class="by">${result.tool?.isError === true ? "error" : "result"}</div>${textHtml(result.text, "")}`;
-      return entry(result?.tool?.isError === true ? "toolCall failed" : kind, tool?.name ?? "tool", `${textHtml(input, "")}${answer}`);
+      return entry(result?.tool?.isError === true ? "toolCall failed" : kind, tool?.name ?? "tool", `${textHtml(input, "")}${response}`);
     }
     case "toolResult":
     case "note":
@@ -64,10 +64,10 @@ function stepHtml({ event }: Step, results: ReadonlyMap<string, Step>): string {
   }
 }
 
-/** Markup as a sentence, with itself behind it. */
-function saidHtml({ text, summary }: Step["event"]): string {
-  if (summary === null) return textHtml(text, "said");
-  return `${textHtml(summary, "said")}<details class="long"><summary>raw</summary>${textHtml(text, "")}</details>`;
+/** Markup as a readable sentence, with the original below. */
+function messageHtml({ text, summary }: Step["event"]): string {
+  if (summary === null) return textHtml(text, "message");
+  return `${textHtml(summary, "message")}<details class="long"><summary>raw</summary>${textHtml(text, "")}</details>`;
 }
 
 function textHtml(text: string | null, name: string): string {

@@ -5,7 +5,7 @@ import { totalTokens } from "../../core/usage.ts";
 import type { Span } from "../trace/span.ts";
 import { escaped } from "./escape.ts";
 
-/** Names an agent within the page. */
+/** Returns the anchor of an agent in the page. */
 export type Anchor = (story: Story) => string;
 
 export function anchors(story: Story): Anchor {
@@ -15,7 +15,7 @@ export function anchors(story: Story): Anchor {
 
 const DEEPEST = 15;
 
-/** The tree with a bar for each agent: when it lived, and when it waited for a model or a tool. */
+/** The tree with a bar per agent: its duration, and its model and tool calls. */
 export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): string {
   const range = rangeOf(spans);
   const byAgent = Map.groupBy(spans, (span) => span.story.record.uri);
@@ -46,7 +46,7 @@ export function treeHtml(story: Story, spans: readonly Span[], anchor: Anchor): 
   return `<div class="tree">${head}${rows.join("")}${"</details>".repeat(open)}</div>`;
 }
 
-/** Not where the name is the type. */
+/** Omitted if it equals the name. */
 export const typeHtml = (record: Story["record"]) =>
   record.type === null || record.type === displayName(record) ? "" : ` <span class="dim">${escaped(record.type)}</span>`;
 
@@ -72,5 +72,5 @@ function bar({ record }: Story, spans: readonly Span[], { from, length }: Range)
   return `<svg role="img" aria-label="${escaped(`${record.startedAt ?? "?"}, ${duration(record.durationMs)}`)}">${lives.join("")}${work.join("")}</svg>`;
 }
 
-/** Of a drawing: a hundredth of a percent is less than a pixel. */
+/** A hundredth of a percent is less than a pixel. */
 const across = (part: number) => `${Math.round(part * 10_000) / 100}%`;

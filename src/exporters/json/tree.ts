@@ -6,10 +6,10 @@ import type { Story, StoryCall } from "../../core/story.ts";
 import { foldTree } from "../../core/tree-fold.ts";
 import type { Tokens } from "../../core/usage.ts";
 
-/** `retinue/export@1`: an agent and everybody below it, with every event and every model call, as it may leave the machine. */
+/** `retinue/export@1`: an agent with its subtree, all events and model calls, redacted. */
 export interface ExportedTree {
   readonly schema: "retinue/export@1";
-  /** Null: as the records are, secrets included. */
+  /** Null: not redacted. */
   readonly redaction: RedactionLevel | null;
   readonly agent: ExportedAgent;
 }
@@ -17,7 +17,7 @@ export interface ExportedTree {
 export interface ExportedAgent extends AgentRecord {
   readonly events: readonly AgentEvent[];
   readonly calls: readonly Omit<StoryCall, "key">[];
-  /** Tokens that the product states for the thread and that no call accounts for. */
+  /** Tokens that the product reports for the thread and that no model call accounts for. */
   readonly undivided: readonly Tokens[];
   readonly children: readonly ExportedAgent[];
 }

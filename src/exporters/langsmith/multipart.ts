@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { RunPlace } from "./names.ts";
 import type { Run } from "./runs.ts";
 
-/** What is sent for a run: all of it, all of it that is known while it goes on, or its end. */
+/** An operation on a run: post it complete, post what is known while it runs, or patch its end. */
 export interface RunOperation {
   readonly is: "post" | "patch";
   readonly id: string;
   readonly traceId: string;
-  /** By the names of the parts: the run itself under the empty name, then `.inputs` and so on. */
+  /** By part name: the run itself under the empty name, then `.inputs` and so on. */
   readonly parts: Readonly<Record<string, unknown>>;
 }
 
@@ -21,18 +21,18 @@ export function postOf(run: Run): RunOperation {
   };
 }
 
-/** A run that was posted when it began is told how it ended. */
+/** Sends the end of a run that was posted when it began. */
 export function patchOf(run: Run): RunOperation {
   const { inputs: _, outputs, events, error, extra, id, trace_id, parent_run_id, dotted_order, end_time, session_name, tags } = run;
   const body = { id, trace_id, ...(parent_run_id === undefined ? {} : { parent_run_id }), dotted_order, end_time, session_name, tags };
   return { is: "patch", id, traceId: trace_id, parts: known({ "": body, ".outputs": outputs, ".events": events, ".error": error, ".extra": extra }) };
 }
 
-/** The end of a run that was posted when it began and that no record speaks of any more. */
+/** The end of a run that was posted when it began and is no longer in the records. */
 export function abandonedRun({ id, traceId, parentId, dottedOrder, startTime }: RunPlace, project: string, at: number): RunOperation {
   const end_time = new Date(Math.max(at, Date.parse(startTime))).toISOString();
   const body = { id, trace_id: traceId, ...(parentId === null ? {} : { parent_run_id: parentId }), dotted_order: dottedOrder, end_time, session_name: project };
-  return { is: "patch", id, traceId, parts: { "": body, ".error": "interrupted: its records are gone" } };
+  return { is: "patch", id, traceId, parts: { "": body, ".error": "interrupted: its records no longer exist" } };
 }
 
 const known = (parts: Readonly<Record<string, unknown>>) => Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
@@ -44,7 +44,7 @@ export interface MultipartBody {
 
 const CRLF = Buffer.of(13, 10);
 
-/** The body of `POST /runs/multipart`. The boundary is made from what it bounds, so that nothing inside can be it. */
+/** The body of `POST /runs/multipart`. The boundary is a hash of the content, so it cannot occur inside. */
 export function multipart(operations: readonly RunOperation[]): MultipartBody {
   const parts = operations.flatMap(({ is, id, parts: named }) =>
     Object.entries(named).map(([name, value]) => ({ name: `${is}.${id}${name}`, json: Buffer.from(JSON.stringify(value)) })),

@@ -33,7 +33,7 @@ describe("dotted orders", () => {
     expect([a.startTime, b.startTime]).toEqual(["2025-12-16T17:44:04.397000Z", "2025-12-16T17:44:04.402100Z"]);
   });
 
-  it("order what begins in the same millisecond: prompt, calls, tools; and nobody before the parent", () => {
+  it("order runs within a millisecond: prompt, calls, tools; never before the parent", () => {
     const all = places();
     const root = span("root", null, START);
     const kinds = ["prompt", "call", "call", "tool", "tool"] as const;
@@ -54,7 +54,7 @@ describe("dotted orders", () => {
     expect(all.of(span("early", root, START - 1_000, "call")).startTime).toBe("2025-12-16T17:44:04.397100Z");
   });
 
-  it("go on from a run of somebody else's", () => {
+  it("continue below an external run", () => {
     const id = "019b2869-b1cd-7000-8000-000000000001";
     const outer = placeIn(`20251216T174500000007Z${id}`);
     const place = places(outer).of(span("root", null, START));

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Span } from "../trace/span.ts";
 
-/** A UUID of version 7 that is the same whenever and wherever it is made: the time and the name of what it stands for. */
+/** A deterministic UUID version 7, from a time and a name. */
 export function uuid7(ms: number, name: string): string {
   const bytes = createHash("sha256").update(name).digest().subarray(0, 16);
   bytes.writeUIntBE(Math.max(0, Math.min(Math.round(ms), 2 ** 48 - 1)), 0, 6);
@@ -11,13 +11,13 @@ export function uuid7(ms: number, name: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
 
-/** A run's place: its ids, and its times to the microsecond, which only order what happened in the same millisecond. */
+/** The ids and times of a run. Microseconds only order runs within a millisecond. */
 export interface RunPlace {
   readonly id: string;
   readonly traceId: string;
   readonly parentId: string | null;
   readonly dottedOrder: string;
-  /** ISO, as it stands in the dotted order. */
+  /** ISO 8601, as in the dotted order. */
   readonly startTime: string;
   readonly ms: number;
   readonly micro: number;
@@ -25,7 +25,7 @@ export interface RunPlace {
 
 const SEGMENT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})(\d{3})Z([0-9a-f-]{36})$/i;
 
-/** The place that a dotted order says, which is all of it; null for what is none. */
+/** Parses a dotted order; null if invalid. */
 export function placeIn(dottedOrder: string): RunPlace | null {
   const segments = dottedOrder.split(".").map((segment) => SEGMENT.exec(segment));
   const [first, above, last] = [segments[0], segments.at(-2), segments.at(-1)];
@@ -38,27 +38,33 @@ export function placeIn(dottedOrder: string): RunPlace | null {
   return { ...ids, dottedOrder, startTime: `${to}${micro}Z`, ms, micro: Number(micro) };
 }
 
-/** What stands first in the same millisecond. */
+/** Order within the same millisecond. */
 const RANK: Readonly<Record<Span["kind"], number>> = { turn: 0, agent: 0, prompt: 0, call: 1, message: 1, tool: 2, compaction: 3 };
 const PER_RANK = 100;
 const LAST_MICRO = 999;
 
-/** A time, an id, and a dot. */
+/** Characters per level: a time, an id and a dot. */
 const SEGMENT_CHARS = 59;
-/** A dotted order names everything above a run, so that its size is quadratic in the depth. Runs deeper than this stand side by side at the last level. */
+/**
+ * A dotted order names all ancestors of a run, so its size is quadratic in the depth. Deeper runs are siblings at the
+ * last level.
+ */
 const MAX_ORDER_CHARS = 100 * SEGMENT_CHARS;
 
 /** The dotted order under which a run was posted before, by the key of its span. */
 export type FindPlace = (key: string) => string | undefined;
 
-/** Gives every run of a trace its place: the one it was posted in, else the one that follows from its span. Parents come before children. */
+/**
+ * Assigns each run of a trace its place: the one it was posted in, else one derived from its span. Parents come before
+ * children.
+ */
 export class Places {
   readonly #project: string;
   readonly #outer: RunPlace | null;
   readonly #shiftMs: number;
   readonly #find: FindPlace;
   readonly #known = new Map<Span, RunPlace>();
-  /** Which span each one's place is below. */
+  /** The span below which the run of each span is placed. */
   readonly #holders = new Map<Span, Span>();
   readonly #alike = new Map<string, number>();
 
@@ -82,7 +88,7 @@ export class Places {
     if (holder !== null) this.#holders.set(span, holder);
     const above = holder === null ? this.#outer : this.of(holder);
     const ms = Math.max(span.start + this.#shiftMs, above?.ms ?? Number.NEGATIVE_INFINITY);
-    // The project is part of the name: the same run may be sent to two projects of one account.
+    // The project is part of the name, because the same run may be sent to two projects of one account.
     const id = uuid7(span.born, `${this.#project}\n${span.key}`);
     const micro = Math.min(LAST_MICRO, (ms === above?.ms ? above.micro : 0) + this.#place(span, ms));
     const startTime = `${new Date(ms).toISOString().slice(0, -1)}${String(micro).padStart(3, "0")}Z`;
@@ -91,13 +97,13 @@ export class Places {
     return { id, traceId: above?.traceId ?? id, parentId: above?.id ?? null, dottedOrder, startTime, ms, micro };
   }
 
-  /** The span that children of `parent` are put below: itself, or where that would be too deep, the one that it stands below. */
+  /** The span to place children of `parent` below: itself, or its own holder if it is at the maximum depth. */
   #holderFor(parent: Span): Span {
     const isFull = this.of(parent).dottedOrder.length + SEGMENT_CHARS > MAX_ORDER_CHARS;
     return isFull ? (this.#holders.get(parent) ?? parent) : parent;
   }
 
-  /** Does not change when others turn up later. */
+  /** Microseconds within the millisecond. Does not change when other spans appear later. */
   #place(span: Span, ms: number): number {
     if (span.parent === null) return 0;
     const rank = RANK[span.kind];

@@ -7,17 +7,17 @@ import { type FindPlace, Places, type RunPlace } from "./names.ts";
 
 export interface LangSmithOptions {
   readonly project: string;
-  /** Of ours. */
+  /** Version of retinue. */
   readonly version: string;
-  /** What the user wants on every run. */
+  /** Metadata that the user wants on every run. */
   readonly metadata: JsonObject;
-  /** A run of the user's that all turns stand below. */
+  /** A run of the user's that becomes the parent of all turns. */
   readonly outer: RunPlace | null;
-  /** Added to all times, for servers that refuse old ones; the true times are in the metadata then. */
+  /** Added to all times, for servers that refuse old ones; the metadata then has the original times. */
   readonly shiftMs: number;
 }
 
-/** A run as LangSmith takes it. */
+/** A run in LangSmith's format. */
 export interface Run {
   readonly id: string;
   readonly trace_id: string;
@@ -26,7 +26,7 @@ export interface Run {
   readonly name: string;
   readonly run_type: "chain" | "llm" | "tool" | "prompt";
   readonly start_time: string;
-  /** Left out while it goes on. */
+  /** Omitted while it runs. */
   readonly end_time?: string;
   readonly session_name: string;
   readonly tags: readonly string[];
@@ -40,19 +40,19 @@ export interface Run {
 const MAX_TEXT = 500_000;
 const MAX_ERROR = 10_000;
 
-/** A run with where it stands, and what it is made from. */
+/** A run with its place and its span. */
 export interface PlacedRun {
   readonly span: Span;
   readonly place: RunPlace;
   readonly run: Run;
-  /** Other runs may stand below it. */
+  /** Whether it may have children. */
   readonly holdsOthers: boolean;
 }
 
 /** The runs of one turn, parents first. */
 export const runsOf = (trace: Trace, options: LangSmithOptions): Run[] => placedRuns(trace, options).map(({ run }) => run);
 
-/** The same; runs that were posted before stand where `find` says. */
+/** The same; runs that were posted before keep the place that `find` returns. */
 export function placedRuns({ root, spans }: Trace, options: LangSmithOptions, find?: FindPlace): PlacedRun[] {
   const places = new Places(options.project, options.outer, options.shiftMs, find);
   const turn = places.of(root).id;
@@ -79,7 +79,7 @@ function runOf(span: Span, place: RunPlace, options: LangSmithOptions, around: A
     name: nameOf(span),
     run_type: RUN_TYPE[span.kind],
     start_time: place.startTime,
-    // Not before its beginning, which may be some microseconds into the millisecond.
+    // Not before the start, which may be some microseconds into the millisecond.
     ...(end === null ? {} : { end_time: end === Date.parse(place.startTime) ? place.startTime : new Date(end).toISOString() }),
     session_name: project,
     tags: tagsOf(span, around.isSpawning),
@@ -172,7 +172,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
       : {}),
     ...(kind === "tool" && span.end !== span.ownEnd && span.ownEnd !== null ? { returned_at: new Date(span.ownEnd).toISOString() } : {}),
     ...(kind === "turn" && story.undivided.length > 0 ? { stated_usage_without_calls: story.undivided } : {}),
-    ...(span.answers.length === 0 ? {} : { answers_agents: span.answers }),
+    ...(span.reportedAgents.length === 0 ? {} : { answers_agents: span.reportedAgents }),
     ...(options.shiftMs === 0
       ? {}
       : { true_start_time: new Date(span.start).toISOString(), true_end_time: span.end === null ? null : new Date(span.end).toISOString() }),
@@ -192,7 +192,7 @@ function metadataOf(span: Span, options: LangSmithOptions, { turn }: Around): Js
   };
 }
 
-/** Input counts everything that was sent, caches included. */
+/** Input tokens include caches. */
 function usageOf({ tokens, allOutput, costUsd }: NonNullable<Span["call"]>): JsonObject {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = tokens;
   return {

@@ -7,10 +7,13 @@ import { totalTokens } from "../../core/usage.ts";
 import { visible } from "../../core/visible.ts";
 
 const DEEPEST_HEADING = 6;
-/** Deeper items stand at this level and say their own: indentation to any depth would make the size quadratic. */
+/** Maximum indentation; unlimited indentation would make the size quadratic. Deeper items state their depth. */
 const DEEPEST_ITEM = 20;
 
-/** A whole subtree as one document: who there is, then what each of them did. Texts are quoted, so that nothing in them draws, loads or ends anything. */
+/**
+ * A subtree as one document: the tree, then the events of each agent. Texts are quoted, so that they cannot break the
+ * document.
+ */
 export function markdownDocument(story: Story): string {
   const all = [...withDepths(story)];
   const lines = [`# ${plain(displayName(story.record))}`, "", ...all.map(item), "", ...all.flatMap(section)];
@@ -32,8 +35,8 @@ function item({ one: { record }, depth }: Placed): string {
 function section({ one: story, depth }: Placed): string[] {
   const { record, steps } = story;
   const heading = "#".repeat(Math.min(depth + 2, DEEPEST_HEADING));
-  const said = steps.flatMap(entryOf);
-  return [`${heading} ${plain(displayName(record))}`, "", ...facts(story), "", ...(said.length === 0 ? ["_No record of its own is known._", ""] : said)];
+  const entries = steps.flatMap(entryOf);
+  return [`${heading} ${plain(displayName(record))}`, "", ...facts(story), "", ...(entries.length === 0 ? ["_No records found._", ""] : entries)];
 }
 
 function facts({ record }: Story): string[] {
@@ -48,7 +51,7 @@ function facts({ record }: Story): string[] {
     ...line("Model", plain(record.model.join(", "))),
     ...line("Time", record.startedAt === null ? null : `${record.startedAt}, ${duration(record.durationMs)}`),
     ...line("Usage", usage(own)),
-    ...line("With everybody below", record.counts.descendants === 0 ? null : usage(subtree)),
+    ...line("Subtree", record.counts.descendants === 0 ? null : usage(subtree)),
     ...record.warnings.flatMap((warning) => line("Warning", plain(warning))),
   ];
 }
@@ -75,13 +78,13 @@ function entryOf({ event: { kind, text, summary, tool, at } }: Step): string[] {
   }
 }
 
-/** On one line, and with nothing that means something. */
+/** On one line, with Markdown syntax escaped. */
 const plain = (text: string) =>
   visible(text)
     .replace(/\s+/g, " ")
     .replace(/[\\`*_{}[\]<>|#!~]/g, "\\$&");
 
-/** Lists and emphasis in an answer stay; headings do not work. */
+/** Lists and emphasis in a response are kept; headings are escaped. */
 function quote(text: string | null): string[] {
   if (text === null) return ["_(left out)_"];
   return proseMarkdown(text)

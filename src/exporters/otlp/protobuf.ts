@@ -1,7 +1,9 @@
 import { asCount, asObject, asText, parseJson } from "../../core/json.ts";
 import type { AnyValue, ExportRequest, KeyValue, OtlpSpan } from "./shape.ts";
 
-/** The same request in OTLP's binary form, by opentelemetry-proto 1.x. See docs/adr/014 for why by hand. */
+/**
+ * The same request in OTLP's binary encoding (opentelemetry-proto 1.x). docs/adr/014 explains why it is hand-written.
+ */
 export function protobuf(request: ExportRequest): Uint8Array {
   const resourceSpans = request.resourceSpans.map(({ resource, scopeSpans }) =>
     message(1, [
@@ -80,14 +82,14 @@ export interface PartialSuccess {
   readonly reason: string;
 }
 
-/** What a collector says it left out, in either form. An answer that nobody understands says nothing. */
-export function partialSuccess(answer: Uint8Array): PartialSuccess {
-  const json = asObject(parseJson(Buffer.from(answer).toString())?.value);
+/** The spans that a collector dropped, from JSON or protobuf. An unreadable response counts as none. */
+export function partialSuccess(response: Uint8Array): PartialSuccess {
+  const json = asObject(parseJson(Buffer.from(response).toString())?.value);
   if (json !== null) {
     const partial = asObject(json.partialSuccess);
     return { rejected: asCount(Number(partial?.rejectedSpans ?? 0)), reason: asText(partial?.errorMessage) ?? "" };
   }
-  const inner = fieldsOf(answer).get(1);
+  const inner = fieldsOf(response).get(1);
   const partial = fieldsOf(inner instanceof Uint8Array ? inner : undefined);
   const [rejected, reason] = [partial.get(1), partial.get(2)];
   return {
@@ -96,7 +98,7 @@ export function partialSuccess(answer: Uint8Array): PartialSuccess {
   };
 }
 
-/** Numbers and bytes of a message by their fields; as far as it can be read. */
+/** Numeric and bytes fields of a message, as far as it can be parsed. */
 function fieldsOf(message: Uint8Array | undefined): Map<number, number | Uint8Array> {
   const fields = new Map<number, number | Uint8Array>();
   let at = 0;

@@ -1,4 +1,4 @@
-/** The part of OTLP's JSON form that we write. 64-bit numbers are texts in it. */
+/** The part of OTLP's JSON encoding that retinue writes. 64-bit integers are strings. */
 
 export type AnyValue =
   | { readonly stringValue: string }
@@ -40,7 +40,7 @@ export const ERROR = 2;
 
 export type Attribute = string | number | boolean | readonly string[] | null | undefined;
 
-/** What is unknown is left out. */
+/** Omits unknown values. */
 export function attributes(values: Readonly<Record<string, Attribute>>): KeyValue[] {
   return Object.entries(values).flatMap(([key, value]) => (value === null || value === undefined ? [] : [{ key, value: anyValue(value) }]));
 }
@@ -52,10 +52,10 @@ function anyValue(value: string | number | boolean | readonly string[]): AnyValu
   return { arrayValue: { values: value.map(anyValue) } };
 }
 
-/** Milliseconds as a text of nanoseconds; nobody was there before 1970. */
+/** Milliseconds as a string of nanoseconds; not negative. */
 export const nanos = (ms: number) => String(BigInt(Math.max(0, Math.round(ms))) * 1_000_000n);
 
-/** A request for spans of one resource. */
+/** An export request for spans of one resource. */
 export function exportRequest(spans: readonly OtlpSpan[], resource: readonly KeyValue[], version: string): ExportRequest {
   return { resourceSpans: [{ resource: { attributes: resource }, scopeSpans: [{ scope: { name: "retinue", version }, spans }] }] };
 }

@@ -14,17 +14,17 @@ const traceIdOf = (root: Span) => digest(root.key).slice(0, 32);
 export const spanIdOf = (span: Span) => digest(`span ${span.key}`).slice(0, 16);
 
 /**
- * The spans that have ended and whose place is certain, of the turns that are `wanted`: a span that was sent cannot be changed.
- * Each carries the words of three conventions: GenAI's, OpenInference's and a few of Langfuse's.
+ * The ended spans with a final place, of the selected turns; a span that was sent cannot be changed. Attributes follow
+ * three conventions: GenAI, OpenInference and parts of Langfuse's.
  */
-export function otlpSpans(traces: readonly Trace[], wanted: (trace: Trace) => boolean = () => true): OtlpSpan[] {
+export function otlpSpans(traces: readonly Trace[], isSelected: (trace: Trace) => boolean = () => true): OtlpSpan[] {
   const agents = new Map(
     traces.flatMap(({ root, spans }) => spans.flatMap((span) => (span.kind === "agent" ? [[span.story.record.uri, { root, span }] as const] : []))),
   );
-  return traces.filter(wanted).flatMap(({ root, spans }) =>
+  return traces.filter(isSelected).flatMap(({ root, spans }) =>
     spans.flatMap((span): OtlpSpan[] => {
       if (span.end === null || !span.isCertain) return [];
-      const answered = span.answers.flatMap((uri) => agents.get(uri) ?? []);
+      const reported = span.reportedAgents.flatMap((uri) => agents.get(uri) ?? []);
       return [
         {
           traceId: traceIdOf(root),
@@ -40,7 +40,7 @@ export function otlpSpans(traces: readonly Trace[], wanted: (trace: Trace) => bo
             name: "exception",
             attributes: attributes({ "exception.type": "error", "exception.message": cut(text, MAX_ERROR) }),
           })),
-          links: answered.map((one) => ({
+          links: reported.map((one) => ({
             traceId: traceIdOf(one.root),
             spanId: spanIdOf(one.span),
             attributes: attributes({ "retinue.link": "notification", "gen_ai.agent.id": one.span.story.record.agentId }),
@@ -76,7 +76,7 @@ function nameOf(span: Span): string {
 const OPERATION: Partial<Record<Span["kind"], string>> = { turn: "invoke_agent", agent: "invoke_agent", call: "chat", tool: "execute_tool" };
 const OPEN_INFERENCE: Partial<Record<Span["kind"], string>> = { turn: "AGENT", agent: "AGENT", call: "LLM", tool: "TOOL" };
 const LANGFUSE: Partial<Record<Span["kind"], string>> = { turn: "agent", agent: "agent", call: "generation", tool: "tool", compaction: "chain" };
-/** As GenAI calls them, where that is not how price lists do. */
+/** GenAI's provider names, where they differ from those of price lists. */
 const PROVIDER = new Map([
   ["google", "gcp.gen_ai"],
   ["amazon-bedrock", "aws.bedrock"],
@@ -130,7 +130,7 @@ function agentAttributes({ story: { record, undivided }, parent }: Span): Record
   };
 }
 
-/** Usage stands on calls alone: those who sum up would count it twice. */
+/** Usage is only on model calls, because consumers that sum it up would count it twice. */
 function callAttributes(call: NonNullable<Span["call"]>): Record<string, Attribute> {
   const { tokens, allOutput, costUsd, model } = call;
   const input = tokens.inputTokens + tokens.cacheReadTokens + tokens.cacheWriteTokens;
@@ -179,11 +179,11 @@ function toolAttributes({ name, callId, input, output }: NonNullable<Span["tool"
 
 function contentAttributes({ input, output, kind }: Span): Record<string, Attribute> {
   const words = (messages: readonly Message[]) => messages.flatMap(({ text }) => text ?? []).join("\n");
-  const [asked, answered] = [words(input), words(output)];
+  const [asked, reported] = [words(input), words(output)];
   return {
     ...(kind === "call" ? { "gen_ai.input.messages": messagesText(input), "gen_ai.output.messages": messagesText(output) } : {}),
     "input.value": asked === "" ? null : shortened(asked),
-    "output.value": answered === "" ? null : shortened(answered),
+    "output.value": reported === "" ? null : shortened(reported),
   };
 }
 
@@ -191,7 +191,7 @@ const shortened = (text: string | null) => (text === null ? null : cut(text, MAX
 
 function messagesText(messages: readonly Message[]): string | null {
   if (messages.length === 0) return null;
-  const said = messages.map(({ role, text, reasoning, toolCalls, callId }) => ({
+  const parts = messages.map(({ role, text, reasoning, toolCalls, callId }) => ({
     role,
     parts: [
       ...(reasoning === undefined ? [] : [{ type: "reasoning", content: reasoning }]),
@@ -199,6 +199,6 @@ function messagesText(messages: readonly Message[]): string | null {
       ...(toolCalls ?? []).map(({ id, name, input }) => ({ type: "tool_call", id, name, arguments: input })),
     ],
   }));
-  // Texts are cut before they are put together, so that it stays JSON.
-  return jsonText(cutTexts(said, MAX_TEXT));
+  // Texts are truncated before serialising, so that the result is valid JSON.
+  return jsonText(cutTexts(parts, MAX_TEXT));
 }

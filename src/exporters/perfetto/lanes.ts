@@ -1,4 +1,4 @@
-/** A track an agent. Slices of a track must lie inside or outside each other: what runs at the same time as another gets a lane beside it. */
+/** One track per agent. Slices of a track must nest; concurrent ones go to additional tracks. */
 export class Lanes {
   readonly #first: ReadonlyMap<string, number>;
   readonly #taken = new Map<number, { readonly start: number; readonly end: number }[]>();
@@ -14,7 +14,7 @@ export class Lanes {
     return this.#first.get(agent) ?? 0;
   }
 
-  /** The track that a slice goes to. */
+  /** The track of a slice. */
   place(agent: string, start: number, end: number): number {
     const more = this.#more.get(agent) ?? [];
     const track = [this.first(agent), ...more].find((lane) => this.#fits(lane, start, end)) ?? this.#next++;
@@ -25,7 +25,7 @@ export class Lanes {
     return track;
   }
 
-  /** Every track of an agent, its own first. */
+  /** All tracks of an agent, the main one first. */
   of(agent: string): readonly number[] {
     return [this.first(agent), ...(this.#more.get(agent) ?? [])];
   }

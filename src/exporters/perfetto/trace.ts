@@ -5,7 +5,10 @@ import type { Span } from "../trace/span.ts";
 import { tracesOf } from "../trace/spans.ts";
 import { Lanes } from "./lanes.ts";
 
-/** Trace events as Chrome and Perfetto read them: a track an agent, arrows for spawn and return, counters. Times are microseconds. */
+/**
+ * Trace events for Chrome and Perfetto: a track per agent, arrows for spawn and return, counters. Times are in
+ * microseconds.
+ */
 export function perfettoTrace(story: Story): string {
   const spans = tracesOf(story).flatMap((trace) => trace.spans);
   const last = spans.reduce((latest, span) => Math.max(latest, span.end ?? span.ownEnd ?? span.start), 0);
@@ -49,7 +52,7 @@ function sliceOf(span: Span, last: number, lanes: Lanes): Slice {
   return { span, track, end, event };
 }
 
-/** A call that launched somebody ends when it returned: the agent has a track of its own. */
+/** A spawn call ends when it returned; the agent has its own track. */
 const endOf = ({ kind, ownEnd, end }: Span, last: number) => (kind === "tool" ? (ownEnd ?? end ?? last) : (end ?? last));
 
 function nameOf({ kind, call, tool, story, turn }: Span): string {
@@ -59,7 +62,7 @@ function nameOf({ kind, call, tool, story, turn }: Span): string {
 }
 
 function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonObject {
-  const words = (messages: Span["input"]) =>
+  const textOf = (messages: Span["input"]) =>
     messages
       .flatMap(({ text }) => text ?? [])
       .join("\n")
@@ -77,7 +80,7 @@ function argsOf({ call, tool, error, story, kind, input, output }: Span): JsonOb
           costUsd: call.costUsd,
           internal: call.isInternal,
         }),
-    ...(tool === null ? { input: words(input), output: words(output) } : { callId: tool.callId, output: tool.output?.slice(0, 1_000) ?? null }),
+    ...(tool === null ? { input: textOf(input), output: textOf(output) } : { callId: tool.callId, output: tool.output?.slice(0, 1_000) ?? null }),
     ...(error === null ? {} : { error }),
   };
 }
@@ -87,7 +90,7 @@ function named({ record }: Story, order: number, lanes: Lanes): JsonObject[] {
   return [
     ...(order === 0 ? [{ ph: "M", pid: PID, name: "process_name", args: { name: record.uri } }] : []),
     ...lanes.of(record.uri).flatMap((tid, i) => [
-      { ph: "M", pid: PID, tid, name: "thread_name", args: { name: i === 0 ? label : `${label} (at the same time)` } },
+      { ph: "M", pid: PID, tid, name: "thread_name", args: { name: i === 0 ? label : `${label} (concurrent)` } },
       { ph: "M", pid: PID, tid, name: "thread_sort_index", args: { sort_index: order } },
     ]),
   ];
@@ -97,7 +100,7 @@ function instant(span: Span, lanes: Lanes): JsonObject {
   return { ph: "i", s: "t", pid: PID, tid: lanes.first(span.story.record.uri), ts: micros(span.start), name: span.kind, cat: span.kind, args: argsOf(span) };
 }
 
-/** From the call to its agent, and back. An arrow hangs on the slices it begins and ends in. */
+/** From the call to its agent, and back. An arrow is attached to the slices that it starts and ends in. */
 function flows(slices: readonly Slice[]): JsonObject[] {
   const bySpan = new Map(slices.map((slice) => [slice.span, slice]));
   return slices.flatMap((agent, i): JsonObject[] => {
@@ -108,13 +111,13 @@ function flows(slices: readonly Slice[]): JsonObject[] {
       { ph: "f", bp: "e", pid: PID, tid: b.track, ts: Math.max(micros(bAt), micros(aAt)), id, name, cat: "agent" },
     ];
     const spawn = arrow("spawn", 2 * i, [from, from.span.start], [agent, agent.span.start]);
-    // Who works in the background returns to nobody's call.
+    // A background agent does not return to its call.
     const returns = agent.span.end !== null && from.end >= agent.end && from.span.kind === "tool";
     return returns ? [...spawn, ...arrow("return", 2 * i + 1, [agent, agent.end], [from, from.end])] : spawn;
   });
 }
 
-/** Tokens so far, and how many are at work. */
+/** Tokens so far, and the number of running agents. */
 function counters(spans: readonly Span[], last: number): JsonObject[] {
   const calls = spans.flatMap(({ call, end, start }) => (call === null ? [] : [{ at: end ?? start, tokens: call.tokens }])).sort((a, b) => a.at - b.at);
   const sum = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
@@ -138,7 +141,7 @@ function counters(spans: readonly Span[], last: number): JsonObject[] {
   let working = 0;
   const agents = changes.map(({ at, by }) => {
     working += by;
-    return { ph: "C", pid: PID, ts: micros(at), name: "agents at work", args: { agents: working } };
+    return { ph: "C", pid: PID, ts: micros(at), name: "running agents", args: { agents: working } };
   });
   return [...tokens, ...agents];
 }

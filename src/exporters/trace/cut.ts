@@ -1,9 +1,9 @@
-/** Services refuse what is too long; what is cut says so. */
+/** Truncates texts that are too long for services, and notes it. */
 export function cut(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max)}… [${text.length - max} more characters were left out]`;
+  return text.length <= max ? text : `${text.slice(0, max)}… [${text.length - max} more characters]`;
 }
 
-/** The same for every text in a JSON value. */
+/** The same for all strings of a JSON value. */
 export function cutTexts(value: unknown, max: number): unknown {
   if (typeof value === "string") return cut(value, max);
   if (Array.isArray(value)) return value.map((item) => cutTexts(item, max));

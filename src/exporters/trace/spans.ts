@@ -1,9 +1,12 @@
 import { everyone, type Step, type Story, type StoryCall } from "../../core/story.ts";
 import { messagesOf, outputOf } from "./messages.ts";
 import type { Span, SpanTool, Trace } from "./span.ts";
-import { isTold, type Turn, timeOf, turnsOf } from "./turns.ts";
+import { isMessage, type Turn, timeOf, turnsOf } from "./turns.ts";
 
-/** The traces of a thread, one a turn: calls and tools side by side, agents below the calls that spawned them, to any depth. */
+/**
+ * The traces of a thread, one per turn: model and tool calls as siblings, agents below the calls that spawned them, at
+ * any depth.
+ */
 export function tracesOf(thread: Story): Trace[] {
   const turns = turnsOf(thread);
   const places = callsIn(turns);
@@ -14,13 +17,13 @@ export function tracesOf(thread: Story): Trace[] {
   });
 }
 
-/** In which turn each call of a tool and of a model stands. */
+/** The turn of each tool call and model call. */
 const callsIn = (turns: readonly Turn[]) => ({
   tools: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ event }) => (event.tool === null ? [] : [[event.tool.callId, turn.number] as const])))),
   calls: new Map(turns.flatMap((turn) => turn.steps.flatMap(({ call }) => (call === null ? [] : [[call, turn.number] as const])))),
 });
 
-/** Who called a tool. An agent that began as a copy of another may hold the answer to a call that it did not make. */
+/** The agent that made each tool call. A fork may contain the result of a call that it did not make. */
 function callersIn(thread: Story): ReadonlyMap<string, string> {
   const calls = [...everyone(thread)].flatMap(({ record, steps }) =>
     steps.flatMap(({ event: { kind, tool } }) => (kind === "toolCall" && tool !== null ? [[tool.callId, record.uri] as const] : [])),
@@ -29,14 +32,14 @@ function callersIn(thread: Story): ReadonlyMap<string, string> {
 }
 
 interface TurnPlace {
-  /** When the turn behind it begins. */
+  /** Start of the next turn. */
   readonly next: number;
   readonly isFirst: boolean;
   readonly tools: ReadonlyMap<string, number>;
   readonly calls: ReadonlyMap<string, number>;
 }
 
-/** A span that others may still be put below. */
+/** A span under construction. */
 type Draft = { -readonly [K in keyof Span]: Span[K] };
 
 interface Pending {
@@ -56,7 +59,7 @@ class TraceBuilder {
 
   turn(thread: Story, turn: Turn, { next, isFirst, tools, calls }: TurnPlace): Trace {
     const { record } = thread;
-    // What no record of the thread shows belongs to the turn of its time.
+    // Spans without a record in the thread are assigned to a turn by time.
     const isOfTime = (at: number | null) => (at === null ? isFirst : (isFirst || at >= turn.start) && at < next);
     const isLast = next === Number.POSITIVE_INFINITY;
     const root = this.#add({
@@ -65,7 +68,7 @@ class TraceBuilder {
       kind: "turn",
       isCertain: thread.isOver || turn.steps[0]?.isProvisional === false,
       input: messagesOf(turn.inputs),
-      answers: turn.inputs.flatMap(({ reports }) => reports),
+      reportedAgents: turn.inputs.flatMap(({ reports }) => reports),
       error: isLast ? failureOf(record.status, record.statusReason) : null,
     });
     const isOwnCall = ({ key, at }: StoryCall) => (calls.get(key) ?? (isOfTime(at) ? turn.number : null)) === turn.number;
@@ -76,12 +79,12 @@ class TraceBuilder {
     const steps = turn.steps.slice(turn.inputs.length);
     this.#work(root, steps, turn.inputs, thread.calls.filter(isOwnCall), thread.children.filter(isOwnChild), isLast && !thread.isOver);
     this.#agents();
-    root.output = lastWords(steps);
+    root.output = lastOutput(steps);
     if (!isLast) root.error = brokenOff(steps, this.#spans);
     return finished(root, this.#spans, isLast && !thread.isOver ? new Set([root]) : new Set());
   }
 
-  /** What happens directly below a turn or an agent. */
+  /** The spans directly below a turn or an agent. */
   #work(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], children: readonly Story[], open: boolean) {
     const latest = (at: number | null) => {
       if (at !== null) parent.ownEnd = Math.max(parent.ownEnd ?? at, at);
@@ -98,7 +101,7 @@ class TraceBuilder {
     }
   }
 
-  /** Everybody below what was worked on, depth first; a stack of our own, since agents spawn agents to any depth. */
+  /** All agents below, depth first. Uses an explicit stack, because the depth is unlimited. */
   #agents() {
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#agent(next);
   }
@@ -106,7 +109,7 @@ class TraceBuilder {
   #agent({ child, parent, isPlaced }: Pending) {
     const { record } = child;
     const startedAt = record.startedAt === null ? parent.start : Date.parse(record.startedAt);
-    // The call is there before the agent's own records are, and its time does not change when these turn up.
+    // The call exists before the agent's own records, so its time is stable.
     const start = parent.kind === "tool" ? parent.start : startedAt;
     const agent = this.#add({
       ...blank(child, parent, parent.turn, start),
@@ -117,11 +120,11 @@ class TraceBuilder {
       output: record.result === null ? [] : [{ role: "assistant", text: record.result }],
       error: failureOf(record.status, record.statusReason),
     });
-    const steps = child.steps.filter(isTold);
+    const steps = child.steps.filter(isMessage);
     const ended = record.endedAt ?? record.lastActivityAt ?? record.startedAt;
     agent.ownEnd = ended === null ? agent.start : Date.parse(ended);
     this.#work(agent, steps, [], child.calls, child.children, !child.isOver);
-    if (agent.output.length === 0) agent.output = lastWords(steps);
+    if (agent.output.length === 0) agent.output = lastOutput(steps);
   }
 
   #calls(parent: Draft, steps: readonly Step[], before: readonly Step[], calls: readonly StoryCall[], open: boolean) {
@@ -131,28 +134,28 @@ class TraceBuilder {
     );
     const known = new Map(calls.map((call) => [call.key, call]));
     const lastCall = steps.findLast(({ call }) => call !== null);
-    let asked: Step[] = [...before];
+    let input: Step[] = [...before];
     let since = parent.start;
     const seen = new Set<string>();
     for (const step of steps) {
       const name = step.call ?? `~${step.key}`;
-      const said = byCall.get(name);
-      if (said === undefined) {
-        asked.push(step);
+      const response = byCall.get(name);
+      if (response === undefined) {
+        input.push(step);
         since = Math.max(since, timeOf(step) ?? since);
         continue;
       }
       if (seen.has(name)) continue;
       seen.add(name);
-      // An answer may still grow until something follows it.
+      // A response may still grow until something follows it.
       const grows = open && step.call !== null && step.call === lastCall?.call && steps.at(-1)?.call === step.call;
       const call = known.get(name) ?? null;
-      if (call !== null || said.some(({ event }) => event.kind === "assistant")) this.#add(callOf(parent, call, name, said, { asked, since, grows }));
-      asked = [];
-      since = Math.max(since, ...said.map((one) => timeOf(one) ?? since));
+      if (call !== null || response.some(({ event }) => event.kind === "assistant")) this.#add(callOf(parent, call, name, response, { input, since, grows }));
+      input = [];
+      since = Math.max(since, ...response.map((one) => timeOf(one) ?? since));
     }
     for (const call of calls.filter(({ key }) => !seen.has(key)))
-      this.#add(callOf(parent, call, call.key, [], { asked: [], since: call.at ?? since, grows: false }));
+      this.#add(callOf(parent, call, call.key, [], { input: [], since: call.at ?? since, grows: false }));
   }
 
   #tools(parent: Draft, steps: readonly Step[], open: boolean): ReadonlyMap<string, Draft> {
@@ -181,21 +184,21 @@ class TraceBuilder {
   }
 }
 
-/** An agent's name for good, whatever thread it is found to belong to, and whenever its own records turn up. */
+/** A stable name of an agent, independent of its thread and of when its records appear. */
 export function agentKeyOf({ record: { provider, sessionId, agentId, parent }, soleCall }: Story): string {
   if (soleCall !== null) return `agent of:${provider}:${lasting(soleCall, parent ?? sessionId)}`;
   return `agent:${provider}:${agentId === null ? sessionId : lasting(agentId, sessionId)}`;
 }
 
-/** Ids that products make are long and unique; short ones mean something where they stand only. */
+/** Native ids are long and unique; short ones are unique only within their parent. */
 const lasting = (id: string, within: string) => (id.length >= 16 ? id : `${within}/${id}`);
 
 function failureOf(status: Story["record"]["status"], reason: string): string | null {
-  const words = { errored: "failed", shutdown: "interrupted", notFound: "no record of it", running: null, pendingInit: null, completed: null }[status];
-  return words === null ? null : reason === "" ? words : `${words}: ${reason}`;
+  const failure = { errored: "failed", shutdown: "interrupted", notFound: "no record of it", running: null, pendingInit: null, completed: null }[status];
+  return failure === null ? null : reason === "" ? failure : `${failure}: ${reason}`;
 }
 
-/** How a turn that others followed came to its end, if not by an answer. */
+/** How a turn ended that has a successor, if not by a response. */
 function brokenOff(steps: readonly Step[], spans: readonly Span[]): string | null {
   const last = steps.at(-1)?.event;
   if (last?.kind === "error") return last.text ?? "failed";
@@ -223,7 +226,7 @@ function blank(story: Story, parent: Span | null, turn: number, start: number): 
     tool: null,
     error: null,
     marks: [],
-    answers: [],
+    reportedAgents: [],
   };
 }
 
@@ -237,32 +240,32 @@ function compactionOf(step: Step, parent: Span): Draft {
   return { ...span, key: `compaction:${step.key}`, kind: "compaction", isCertain: isCertainIn(parent, [step]), output: messagesOf([step]), ownEnd: span.start };
 }
 
-/** What an agent did is certain once the product's own records say it; what they never say, once nothing more is expected of them. */
+/** Spans are final once the product's own records contain them; others once the agent is complete. */
 const isCertainIn = (parent: Span, steps: readonly Step[]) =>
   parent.isCertain && (parent.story.isOver || (steps.length > 0 && steps.every(({ isProvisional }) => !isProvisional)));
 
 interface Asked {
-  readonly asked: readonly Step[];
+  readonly input: readonly Step[];
   readonly since: number;
   readonly grows: boolean;
 }
 
-function callOf(parent: Span, call: StoryCall | null, name: string, said: readonly Step[], { asked, since, grows }: Asked): Draft {
-  const times = said.flatMap((step) => timeOf(step) ?? []);
+function callOf(parent: Span, call: StoryCall | null, name: string, response: readonly Step[], { input, since, grows }: Asked): Draft {
+  const times = response.flatMap((step) => timeOf(step) ?? []);
   const last = call?.time?.to ?? Math.max(call?.at ?? since, ...times);
   const start = call?.time?.from ?? Math.min(since, last);
   return {
     ...blank(parent.story, parent, parent.turn, start),
     key: `call:${name}`,
     kind: call === null ? "message" : "call",
-    // A step that names its model call is no plain message, even if the call has not been counted yet.
-    isCertain: isCertainIn(parent, said) && (call !== null || parent.story.isOver || said.every((step) => step.call === null)),
+    // A step that names its model call is not a plain message, even if the call has not been counted yet.
+    isCertain: isCertainIn(parent, response) && (call !== null || parent.story.isOver || response.every((step) => step.call === null)),
     born: call?.at ?? times[0] ?? start,
     ownEnd: grows ? null : Math.max(last, parent.start),
-    input: messagesOf(asked),
-    output: outputOf(said),
+    input: messagesOf(input),
+    output: outputOf(response),
     call,
-    error: call?.wasCut === true ? "interrupted: the answer was cut off" : null,
+    error: call?.wasCut === true ? "interrupted: the response is incomplete" : null,
   };
 }
 
@@ -275,21 +278,24 @@ function toolOf(parent: Span, step: Step, callId: string, open: boolean): Draft 
     key: `tool:${record.provider}:${lasting(callId, `${record.sessionId}/${record.agentId ?? ""}`)}`,
     kind: "tool",
     isCertain: isCertainIn(parent, [step]),
-    // While its agent runs, a result may still come.
+    // The result may still come while its agent runs.
     ownEnd: open ? null : span.start,
     tool: { name: event.tool?.name ?? "tool", callId, input: event.kind === "toolCall" ? (event.tool?.input ?? null) : null, output: null },
     error: open ? null : "interrupted: no result was recorded",
   };
 }
 
-function lastWords(steps: readonly Step[]) {
+function lastOutput(steps: readonly Step[]) {
   const last = steps.findLast(({ event }) => event.kind === "assistant");
   return last === undefined
     ? []
     : outputOf(steps.filter((step) => step === last || (step.call !== null && step.call === last.call && step.event.kind === "assistant")));
 }
 
-/** Whoever waits for others ends with the last of them. Children stand behind their parents, so that going backwards everybody below is known. */
+/**
+ * A span that waits for others ends with the last of them. Children come after their parents, so one backward pass is
+ * enough.
+ */
 function finished(root: Draft, spans: readonly Draft[], open: ReadonlySet<Draft>): Trace {
   const latest = new Map<Span, number | null>();
   for (const span of spans.toReversed()) {

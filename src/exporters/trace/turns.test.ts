@@ -28,12 +28,12 @@ describe("turns", () => {
     expect(split("user", "toolCall:1:a", "note", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a note toolResult::a assistant:2"]);
     expect(split("user", "assistant:1", "note")).toEqual(["user assistant:1"]);
   });
-  it("hold together what is said at once, and answers in many records", () => {
+  it("keep simultaneous messages and responses of several records together", () => {
     expect(split("user", "user", "reasoning:1", "assistant:1", "toolCall:1:a", "toolResult::a", "assistant:2")).toEqual([
       "user user reasoning:1 assistant:1 toolCall:1:a toolResult::a assistant:2",
     ]);
   });
-  it("keep results with their calls, whatever was said meanwhile", () => {
+  it("keep results with their calls, whatever comes in between", () => {
     expect(split("user", "toolCall:1:a", "user", "toolResult::a", "assistant:2")).toEqual(["user toolCall:1:a toolResult::a", "user assistant:2"]);
   });
   it("are one where there is nothing", () => {

@@ -1,21 +1,21 @@
 import { everyone, type Step, type Story } from "../../core/story.ts";
 
-/** What a thread did after it was told something: by a person, or by the end of an agent that worked in the background. */
+/** The work of a thread after an input: a user's message, or the end of a background agent. */
 export interface Turn {
   readonly key: string;
   readonly number: number;
   readonly start: number;
   readonly steps: readonly Step[];
-  /** What it was told. */
+  /** The inputs that started it. */
   readonly inputs: readonly Step[];
 }
 
 export const timeOf = (step: Step): number | null => (step.event.at === null ? null : Date.parse(step.event.at));
-export const isTold = ({ event: { kind } }: Step) => kind !== "spawn" && kind !== "status";
+export const isMessage = ({ event: { kind } }: Step) => kind !== "spawn" && kind !== "status";
 
-/** The turns of a thread, at least one: somebody may have been spawned by a thread whose own records are gone. */
+/** The turns of a thread, at least one: an agent may be below a thread whose records no longer exist. */
 export function turnsOf(story: Story): Turn[] {
-  const turns = split(story.steps.filter(isTold));
+  const turns = split(story.steps.filter(isMessage));
   const drafts = turns.length > 0 ? turns : [[]];
   let last = Number.NEGATIVE_INFINITY;
   return drafts.map((steps, i) => {
@@ -30,7 +30,7 @@ export function turnsOf(story: Story): Turn[] {
 
 const isInput = ({ event: { kind } }: Step) => kind === "user" || kind === "note";
 
-/** When the first of them is known to have been there. */
+/** The first known time. */
 function earliest(story: Story): number {
   const known = [...everyone(story)].flatMap(({ record: { startedAt }, calls }) => [
     ...(startedAt === null ? [] : [Date.parse(startedAt)]),
@@ -41,7 +41,7 @@ function earliest(story: Story): number {
 
 function split(steps: readonly Step[]): Step[][] {
   const turns: Step[][] = [];
-  /** A result belongs where its call stands, and all of an answer where it began, whatever was said meanwhile. */
+  /** A tool result belongs to the turn of its call, and all parts of a response to the turn where it began. */
   const homes = new Map<string, Step[]>();
   const held: Step[] = [];
   let isIdle = true;
@@ -58,7 +58,7 @@ function split(steps: readonly Step[]): Step[][] {
     const turn = home ?? turns.at(-1);
     for (const name of names) if (turn !== undefined && !homes.has(name)) homes.set(name, turn);
     if (!isOutput(step)) continue;
-    // A call of a tool is followed by its result, and that by the next answer.
+    // A tool call is followed by its result and the next response.
     isIdle = kind !== "toolCall" && (step.call !== call || isIdle);
     call = step.call;
   }

@@ -30,7 +30,7 @@ describe("an agent's meta file", () => {
     expect(tree.children[0]?.link).toMatchObject({ rule: "meta.spawnDepth", source: "protocol" });
   });
 
-  it("names the call, whoever made it", () => {
+  it("names the call of any caller", () => {
     const outer = agentWriter("outer");
     const tree = treeFrom({
       [THREAD_FILE]: thread(),
@@ -42,7 +42,7 @@ describe("an agent's meta file", () => {
 
   it("is enough for an agent to be known", () => {
     const tree = treeFrom({ [THREAD_FILE]: thread(), [metaFile("a")]: {} });
-    expect(tree.children).toMatchObject([{ agentId: "a", warnings: ["no transcript of its own is known"] }]);
+    expect(tree.children).toMatchObject([{ agentId: "a", warnings: ["its transcript was not found"] }]);
   });
 
   it("gives a team mate's name and its real type", () => {

@@ -1,11 +1,11 @@
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNumber, asObject, asText, asTime, asWords, decodeText, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, asTime, decodeText, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
 import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 
-/** A small JSON file beside the transcripts, replaced as a whole; or a line of a journal. */
+/** A small JSON file next to the transcripts, rewritten as a whole; or a line of a journal. */
 class JsonRecords implements Parser {
   readonly #file: SourceFile;
   readonly #speaker: (json: JsonObject) => AgentKey | null;
@@ -38,7 +38,10 @@ class JsonRecords implements Parser {
   }
 }
 
-/** `agent-<id>.meta.json`, since 2.1.70: what the product itself says of an agent. Every field came with its own version. */
+/**
+ * `agent-<id>.meta.json`, since 2.1.70: the product's own data about an agent. Each field was added by a different
+ * version.
+ */
 export function agentMeta(session: string, id: string, file: SourceFile): Parser {
   const agent = key.agent(session, id);
   return new JsonRecords(
@@ -48,11 +51,11 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
       out.add({ type: "agent-described", agent, ...described(meta) });
       const named = (parent: AgentKey, rule: string, says: string) =>
         out.add({ type: "parent-named", child: agent, parent, rule, source: "protocol", confidence: 1, says });
-      const parent = asWords(meta.parentAgentId);
+      const parent = asNonBlank(meta.parentAgentId);
       if (parent !== null) named(key.agent(session, parent), "meta.parentAgentId", `its meta file names agent ${parent} as its parent`);
       else if (meta.spawnDepth === 1 || meta.spawnDepth === 0)
         named(key.thread(session), "meta.spawnDepth", `its meta file says depth ${meta.spawnDepth} and names no parent agent`);
-      const call = asWords(meta.toolUseId);
+      const call = asNonBlank(meta.toolUseId);
       if (call !== null)
         out.add({
           type: "call-spawned",
@@ -73,29 +76,29 @@ export function agentMeta(session: string, id: string, file: SourceFile): Parser
 function described(meta: JsonObject): Partial<Omit<AgentDescribed, "type" | "agent">> {
   const mate = meta.taskKind === "in_process_teammate";
   const kind: AgentKind | null = mate ? "teammate" : meta.isFork === true ? "fork" : null;
-  // A team mate's agentType is its name.
-  const agentType = (mate ? asWords(meta.spawnedAgentType) : null) ?? asWords(meta.agentType);
-  const [name, description] = [asWords(meta.name), asWords(meta.description)];
+  // For a team member, agentType is its name.
+  const agentType = (mate ? asNonBlank(meta.spawnedAgentType) : null) ?? asNonBlank(meta.agentType);
+  const [name, description] = [asNonBlank(meta.name), asNonBlank(meta.description)];
   return {
     ...(kind === null ? {} : { kind }),
     ...(agentType === null ? {} : { agentType }),
     ...(name === null ? {} : { name }),
-    // Only a call gives an agent a description.
+    // Only a spawn call gives an agent a description.
     ...(description === null ? {} : { description, vouched: true as const }),
     ...(typeof meta.requestShape === "string" ? { background: meta.requestShape === "background" } : {}),
   };
 }
 
-/** `journal.jsonl` of a workflow's run: which agents it started, under which label, and what they returned. */
+/** `journal.jsonl` of a workflow run: the agents it started, their labels and results. */
 export function workflowJournal(session: string, run: string, file: SourceFile): Parser {
   return new JsonRecords(
     file,
-    (entry) => (asWords(entry.agentId) === null ? null : key.thread(session)),
+    (entry) => (asNonBlank(entry.agentId) === null ? null : key.thread(session)),
     (entry, out) => {
       const id = asText(entry.agentId) ?? "";
       const agent = key.agent(session, id);
       if (entry.type === "started") {
-        const label = asWords(entry.label);
+        const label = asNonBlank(entry.label);
         out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
         out.add({
           type: "parent-named",
@@ -148,7 +151,7 @@ export function workflowSummary(session: string, file: SourceFile): Parser {
 function readWorkflowStates(out: FindingsOf, progress: unknown, session: string) {
   for (const item of asList(progress)) {
     const agent = asObject(item);
-    const id = asWords(agent?.agentId);
+    const id = asNonBlank(agent?.agentId);
     const state = WORKFLOW_STATES.get(asText(agent?.state) ?? "");
     if (id === null || state === undefined) continue;
     const says = `the workflow's own summary says ${asText(agent?.state)}`;
@@ -156,10 +159,10 @@ function readWorkflowStates(out: FindingsOf, progress: unknown, session: string)
   }
 }
 
-/** The agents of a workflow as the stream tells of them while they run. */
+/** The agents of a workflow, from the stream's progress messages. */
 export function workflowAgents(out: FindingsOf, progress: unknown, session: string, call: string | null): void {
   for (const item of asList(progress)) {
-    const [id, label] = [asWords(asObject(item)?.agentId), asWords(asObject(item)?.label)];
+    const [id, label] = [asNonBlank(asObject(item)?.agentId), asNonBlank(asObject(item)?.label)];
     if (id === null) continue;
     const agent = key.agent(session, id);
     out.add({ type: "agent-described", agent, kind: "workflow", ...(label === null ? {} : { description: label }) });
@@ -170,9 +173,9 @@ export function workflowAgents(out: FindingsOf, progress: unknown, session: stri
   readWorkflowStates(out, progress, session);
 }
 
-/** `sessions/<pid>.json`, since 2.1.110: the process that runs a thread. Removed on a clean exit, left behind by a crash. */
+/** `sessions/<pid>.json`, since 2.1.110: the process of a thread. Removed on a clean exit, left behind by a crash. */
 export function processMark(file: SourceFile): Parser {
-  const session = (json: JsonObject) => asWords(json.sessionId);
+  const session = (json: JsonObject) => asNonBlank(json.sessionId);
   return new JsonRecords(
     file,
     (json) => (session(json) === null ? null : key.thread(session(json) ?? "")),
@@ -182,8 +185,13 @@ export function processMark(file: SourceFile): Parser {
       out.add({
         type: "process-seen",
         thread: key.thread(session(json) ?? ""),
-        process: { pid, birth: asWords(json.procStartFt) ?? asWords(json.procStart), domain: asWords(json.pidDomain), startedAt: asTime(json.startedAt) },
-        waitingFor: asWords(json.waitingFor),
+        process: {
+          pid,
+          birth: asNonBlank(json.procStartFt) ?? asNonBlank(json.procStart),
+          domain: asNonBlank(json.pidDomain),
+          startedAt: asTime(json.startedAt),
+        },
+        waitingFor: asNonBlank(json.waitingFor),
       });
     },
   );

@@ -1,12 +1,12 @@
 import type { EventDraft } from "../../core/event.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asObject, asText, asWords, isTooDeep } from "../../core/json.ts";
+import { asNonBlank, asObject, asText, isTooDeep } from "../../core/json.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";
 import { keysOf, type Row, responseOf, textOf } from "./rows.ts";
 
-/** A record as people want to read it: one event for each thing said or done in it. */
+/** The events of a record: one for each message, tool call and result. */
 export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDraft[] {
   const base = { speaker, keys: keysOf(row, session), at: row.at, tool: null, response: responseOf(row, session) };
   const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text === "" ? [] : [{ ...base, kind, text }]);
@@ -17,11 +17,11 @@ export function eventsOf(row: Row, speaker: AgentKey, session: string): EventDra
     case "user":
       return row.blocks.some((b) => b.is === "tool-result") ? blocksOf(row, session, base) : userText(row, one);
     case "attachment":
-      return one("note", asWords(asObject(row.json.attachment)?.prompt));
+      return one("note", asNonBlank(asObject(row.json.attachment)?.prompt));
     case "system":
       if (row.json.subtype === "compact_boundary") return one("compaction", asText(row.json.content) ?? "Conversation compacted");
       if (row.json.subtype === "api_error") return one("error", apiError(row));
-      return one("note", asWords(row.json.content));
+      return one("note", asNonBlank(row.json.content));
     default:
       return [];
   }
@@ -59,13 +59,13 @@ function userText(row: Row, one: (kind: EventDraft["kind"], text: string | null)
   const text = textOf(row);
   if (row.json.isCompactSummary === true) return one("compaction", text);
   if (row.json.isMeta === true || isNotification(text)) return one("note", text);
-  const words = readUserText(text);
-  return words.is === "prompt" ? one("user", words.text) : one("note", text);
+  const parsed = readUserText(text);
+  return parsed.is === "prompt" ? one("user", parsed.text) : one("note", text);
 }
 
 function apiError(row: Row): string {
   const error = asObject(row.json.error) ?? asObject(row.json.cause);
-  const words = asWords(error?.message) ?? asWords(asObject(error?.error)?.message) ?? "API error";
+  const parsed = asNonBlank(error?.message) ?? asNonBlank(asObject(error?.error)?.message) ?? "API error";
   const attempt = row.json.retryAttempt;
-  return typeof attempt === "number" ? `${words} (retry ${attempt} of ${String(row.json.maxRetries ?? "?")})` : words;
+  return typeof attempt === "number" ? `${parsed} (retry ${attempt} of ${String(row.json.maxRetries ?? "?")})` : parsed;
 }

@@ -1,6 +1,8 @@
 /**
- * How many times the standard prices a call in fast mode costs, caches included, at any size of the request. Public price lists do not know of it.
- * Source: "Pricing" on https://platform.claude.com/docs/en/build-with-claude/fast-mode (2026-11), and its earlier version for Opus 4.6 and 4.7.
+ * Price factor of fast mode relative to the standard price, including caches, for any request size. Public price lists
+ * do not contain it.
+ * Source: "Pricing" on https://platform.claude.com/docs/en/build-with-claude/fast-mode (2026-11), and its earlier
+ * version for Opus 4.6 and 4.7.
  */
 const FACTORS: readonly (readonly [RegExp, number])[] = [
   [/^claude-opus-4-[67]\b/, 6],

@@ -1,9 +1,10 @@
-/** What can be told of a hook's payload at a glance. Imports nothing but types: the hook has to be back at once. */
+/** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
 import type { PayloadField } from "../../core/hook-payload.ts";
 
 /**
- * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same command with payloads of the same form
- * (Qwen, Droid, Gemini). They are told apart by fields, event names and folders that Claude Code does not use.
+ * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same
+ * command with similar payloads (Qwen, Droid, Gemini). They are distinguished by fields, event names and folders that
+ * Claude Code does not use.
  */
 export function isHook(field: PayloadField): boolean {
   const event = field("hook_event_name");
@@ -18,5 +19,8 @@ const FOREIGN_EVENT = /^(?:[^A-Z]|(?:Before|After)[A-Z]|PreCompress$)/;
 const FOREIGN_FOLDER =
   /[\\/](?:\.(?:grok|cursor|vscode|qwen|factory|gemini|antigravity|codex|copilot|kimi|kimi-code|omp|pi|cline|letta|augment|continue|windsurf|codeium|amp|goose|crush)|workspaceStorage|opencode|kilo)[\\/]/i;
 
-/** The configuration folder that a transcript lies in: `<root>/projects/<project>/<session>.jsonl`, where the project is a path with every `/` as `-`. */
+/**
+ * The configuration folder of a transcript: `<root>/projects/<project>/<session>.jsonl`, where the project is a path
+ * with `-` for every `/`.
+ */
 export const rootOf = (transcript: string) => /^([\s\S]+)[\\/]projects[\\/](?:-|[A-Za-z]--)[^\\/]*[\\/][^\\/]+\.jsonl$/.exec(transcript)?.[1] ?? null;

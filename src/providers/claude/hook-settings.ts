@@ -1,7 +1,7 @@
 import { asList, asObject, asText, type JsonObject, parseJson } from "../../core/json.ts";
 import { type HookSettings, isOwnHook } from "../../core/provider.ts";
 
-/** Those that tell who began, who ended, and who asked for whom. Of tools only the ones that make agents: no other call is held up. */
+/** Hooks for starts, ends and spawns. Of the tools only those that spawn agents, so that no other call is delayed. */
 const SPAWNERS = "Agent|Task|Skill|Workflow";
 const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] = [
   { event: "UserPromptSubmit" },
@@ -14,7 +14,7 @@ const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] =
   { event: "StopFailure" },
   { event: "SessionEnd" },
 ];
-/** In seconds. We are back in milliseconds; should we not be, nobody waits. */
+/** In seconds. The hook returns within milliseconds; this is only a safety limit. */
 const TIMEOUT = 5;
 
 /** `settings.json`. */
@@ -45,14 +45,14 @@ export const hookSettings: HookSettings = {
 
 const commandsOf = (group: unknown) => asList(asObject(group)?.hooks).flatMap((hook) => asText(asObject(hook)?.command) ?? []);
 
-/** Groups of ours hold nothing else. */
+/** Our groups contain nothing else. */
 function withoutOurs(hooks: JsonObject): JsonObject {
   const isOurs = (group: unknown) => commandsOf(group).some(isOwnHook);
   const kept = Object.entries(hooks).map(([event, groups]) => [event, asList(groups).filter((group) => !isOurs(group)), groups] as const);
   return Object.fromEntries(kept.flatMap(([event, left, before]) => (left.length === 0 && asList(before).some(isOurs) ? [] : [[event, left]])));
 }
 
-/** In the way the file is written already. */
+/** Keeps the file's indentation and final newline. */
 function written(settings: JsonObject, before: string | null): string {
   const indent = /^[ \t]+(?=\S)/m.exec(before ?? "")?.[0] ?? "  ";
   return JSON.stringify(settings, null, indent) + (before === null || before.endsWith("\n") ? "\n" : "");

@@ -1,7 +1,7 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { HookReader } from "../../core/hook-reader.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
 import { AT_WORK, turnEnded } from "../../core/live-stream.ts";
 import type { LifecycleState } from "../../core/observation.ts";
 import { isHook } from "./hook-payload.ts";
@@ -12,49 +12,49 @@ import { plainText, readRow } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 
 /**
- * What Claude Code tells its hooks. They come early and know who is at work, but not how everybody ended: `SubagentStop` is missing after a failure and after
- * `TaskStop` (2.1.325), and comes for the product's own work as well. So where records say more, these give way.
+ * Hook payloads of Claude Code. They are early, but incomplete: `SubagentStop` is missing after a failure and after
+ * `TaskStop` (2.1.325), and also occurs for internal work. Records override them.
  */
 export class ClaudeHooks extends HookReader {
   protected threadOf = key.thread;
 
-  /** Payloads of other products may have been kept as Claude Code's. */
-  override threadIn(said: JsonObject): AgentKey | null {
-    return isHook((field) => asText(said[field])) ? super.threadIn(said) : null;
+  /** Payloads of other products may have been recorded as Claude Code's. */
+  override threadIn(payload: JsonObject): AgentKey | null {
+    return isHook((field) => asText(payload[field])) ? super.threadIn(payload) : null;
   }
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
-    const [session, agent] = [asWords(said.session_id), asWords(said.agent_id)];
+  read(out: FindingsOf, payload: JsonObject, thread: AgentKey) {
+    const [session, agent] = [asNonBlank(payload.session_id), asNonBlank(payload.agent_id)];
     if (session === null) return;
     const speaker = agent === null ? thread : key.agent(session, agent);
-    switch (said.hook_event_name) {
+    switch (payload.hook_event_name) {
       case "UserPromptSubmit":
-        return this.#readPrompt(out, asText(said.prompt) ?? "", thread, session, asWords(said.cwd));
+        return this.#readPrompt(out, asText(payload.prompt) ?? "", thread, session, asNonBlank(payload.cwd));
       case "SubagentStart":
-        return readStart(out, speaker, asWords(said.agent_type));
+        return readStart(out, speaker, asNonBlank(payload.agent_type));
       case "PreToolUse":
       case "PostToolUse":
       case "PostToolUseFailure":
-        return readTool(out.part({ speaker }), said, session);
+        return readTool(out.part({ speaker }), payload, session);
       case "SubagentStop":
-        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", asWords(said.last_assistant_message)));
+        return out.add(turnEnded(speaker, "completed", "a hook says that it stopped", asNonBlank(payload.last_assistant_message)));
       case "Stop":
-        readBackground(out, said.background_tasks, session);
-        return this.stopped(out, said, thread);
+        readBackground(out, payload.background_tasks, session);
+        return this.stopped(out, payload, thread);
       case "StopFailure":
-        if (agent === null) this.isAsked = false;
-        return out.add(turnEnded(speaker, "errored", `a hook says that it failed: ${asWords(said.error) ?? "no reason is given"}`));
+        if (agent === null) this.isPrompted = false;
+        return out.add(turnEnded(speaker, "errored", `a hook says that it failed: ${asNonBlank(payload.error) ?? "no reason is given"}`));
       case "SessionEnd":
-        return this.sessionEnded(out, said, thread);
+        return this.sessionEnded(out, payload, thread);
     }
   }
 
   #readPrompt(out: FindingsOf, text: string, thread: AgentKey, session: string, cwd: string | null) {
-    this.isAsked = true;
+    this.isPrompted = true;
     out.add(AT_WORK);
     if (isNotification(text)) return readNotifications(out, text, session);
     const asked = readUserText(text);
-    const prompt = asked.is === "prompt" ? asWords(asked.text) : null;
+    const prompt = asked.is === "prompt" ? asNonBlank(asked.text) : null;
     out.add({ type: "agent-described", agent: thread, ...(prompt === null ? {} : { prompt }), ...(cwd === null ? {} : { cwd }) });
   }
 }
@@ -64,28 +64,28 @@ function readStart(out: FindingsOf, agent: AgentKey, agentType: string | null) {
   out.part({ speaker: agent }).add(AT_WORK);
 }
 
-/** Calls that make agents: who made them, and whom. */
-function readTool(out: FindingsOf, said: JsonObject, session: string) {
-  const [id, name] = [asWords(said.tool_use_id), asWords(said.tool_name)];
-  const spawn = id === null || name === null ? null : spawnCalled({ is: "tool-use", id, name, input: said.tool_input }, readRow({}), session);
+/** Spawn calls: by which agent, and the agent spawned. */
+function readTool(out: FindingsOf, payload: JsonObject, session: string) {
+  const [id, name] = [asNonBlank(payload.tool_use_id), asNonBlank(payload.tool_name)];
+  const spawn = id === null || name === null ? null : spawnCalled({ is: "tool-use", id, name, input: payload.tool_input }, readRow({}), session);
   if (id === null || spawn === null) return;
   out.add(spawn);
-  if (said.hook_event_name === "PreToolUse") return;
-  const isError = said.hook_event_name === "PostToolUseFailure";
-  const text = isError ? (asText(said.error) ?? "") : plainText(asObject(said.tool_response)?.content);
-  const shutdown = said.is_interrupt === true ? { toolDenialKind: "interrupted" } : {};
-  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: said.tool_response, ...shutdown }), session, spawn.makes);
+  if (payload.hook_event_name === "PreToolUse") return;
+  const isError = payload.hook_event_name === "PostToolUseFailure";
+  const text = isError ? (asText(payload.error) ?? "") : plainText(asObject(payload.tool_response)?.content);
+  const shutdown = payload.is_interrupt === true ? { toolDenialKind: "interrupted" } : {};
+  readToolResult(out, { is: "tool-result", id, isError, text }, readRow({ toolUseResult: payload.tool_response, ...shutdown }), session, spawn.makes);
 }
 
 const STATES: Readonly<Record<string, LifecycleState>> = { completed: "completed", failed: "errored", killed: "shutdown", stopped: "shutdown" };
 
-/** Whoever still runs when the thread stops. */
+/** The agents that are still running when the thread stops. */
 function readBackground(out: FindingsOf, tasks: unknown, session: string) {
   for (const item of asList(tasks)) {
     const task = asObject(item);
-    const id = asWords(task?.id);
+    const id = asNonBlank(task?.id);
     if (task === null || id === null || task.type !== "subagent") continue;
-    const [agentType, description] = [asWords(task.agent_type), asWords(task.description)];
+    const [agentType, description] = [asNonBlank(task.agent_type), asNonBlank(task.description)];
     const agent = key.agent(session, id);
     out.add({
       type: "agent-described",

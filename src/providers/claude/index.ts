@@ -7,22 +7,22 @@ import { ClaudeHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";
 import { promptIn, wrap } from "./launch.ts";
 import { besideTranscript, locate } from "./locate.ts";
-import { inWords } from "./markup.ts";
+import { asSentence } from "./markup.ts";
 import { portable } from "./portable.ts";
 import { ClaudeStream, isPrinted } from "./stream.ts";
 import { ClaudeTelemetry, SERVICE } from "./telemetry.ts";
 import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
-/** What live sources say, by the folder in which it is kept. */
+/** Live readers by the folder of their recordings. */
 const STREAM = { open: (saved?: unknown) => new ClaudeStream(saved), promptIn };
 const LIVE = {
-  run: liveStream(STREAM),
-  hooks: liveStream({ open: (saved) => new ClaudeHooks(saved), promptIn: () => null }),
-  otlp: liveStream({ open: (saved) => new ClaudeTelemetry(saved), promptIn: () => null }),
+  run: liveStream("stream", STREAM),
+  hooks: liveStream("hook", { open: (saved) => new ClaudeHooks(saved), promptIn: () => null }),
+  otlp: liveStream("telemetry", { open: (saved) => new ClaudeTelemetry(saved), promptIn: () => null }),
 } as const;
 
-/** Claude Code, 1.0.60 to 2.1.325. How each format is known: docs/formats/claude.md. */
+/** Claude Code, 1.0.60 to 2.1.325. Sources of the format: docs/formats/claude.md. */
 export const claude: Provider = {
   name: NAME,
   product: "Claude Code",
@@ -56,7 +56,7 @@ export const claude: Provider = {
         return found satisfies never;
     }
   },
-  inWords,
+  asSentence,
   beside: besideTranscript,
   recorded: (path) => liveAt(LIVE, path),
   wrap,

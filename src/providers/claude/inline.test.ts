@@ -20,7 +20,7 @@ describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
   }
   const later = (record: Readonly<Record<string, unknown>>) => ({ ...record, timestamp: new Date(Date.parse(String(record.timestamp)) + 5_000).toISOString() });
 
-  it("are told apart by their chains, and named by the calls that their prompts answer", () => {
+  it("are distinguished by their chains, and named after the calls with their prompts", () => {
     const tree = treeFrom({ [THREAD_FILE]: inlineThread() });
     expect(tree.children.map((c) => [c.agentId, c.prompt, c.result]).sort()).toEqual([
       [CALL, "Do the first.", "First."],
@@ -29,7 +29,7 @@ describe("agents inside the thread's own transcript, as up to 2.0.24", () => {
     expect(tree.usage.own.calls).toBe(2);
   });
 
-  it("are nobody in a copy of the transcript: they stay with the thread that called them", () => {
+  it("are ignored in a copy of the transcript: they stay with the original thread", () => {
     const warm = writer("warm-up-of-this-thread", { isSidechain: true });
     const original = [warm.user("Warmup"), warm.assistant([text("Ready.")]), ...inlineThread()];
     const main = mainWriter();
@@ -61,7 +61,7 @@ describe("a warm-up inside the transcript of a thread (2.0.19)", () => {
     return [main.user("Fix the test."), main.assistant([text("Fixed.")], { usage: { input_tokens: 3, output_tokens: 5 } })];
   };
 
-  it("is internal, wherever it stands: the thread has its own prompt, model and tokens", () => {
+  it("is internal, wherever it is: the thread has its own prompt, model and tokens", () => {
     const [first, second] = [warmUp("first"), warmUp("second")];
     const interleaved = [first[0], second[0], second[1], first[1]];
     for (const records of [
@@ -75,7 +75,7 @@ describe("a warm-up inside the transcript of a thread (2.0.19)", () => {
     }
   });
 
-  it("is no prompt of a thread in which nobody typed anything", () => {
+  it("is not the prompt of a thread without user input", () => {
     const tree = treeFrom({ [THREAD_FILE]: warmUp("first") });
     expect(tree).toMatchObject({ prompt: null, model: [], cwd: "/home/dev/repo", children: [], usage: { own: { calls: 0 }, internal: { calls: 1 } } });
     expect(tree.records).toMatchObject([{ path: THREAD_FILE }]);

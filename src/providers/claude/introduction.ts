@@ -1,27 +1,30 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asWords } from "../../core/json.ts";
+import { asNonBlank } from "../../core/json.ts";
 import type { AgentDescribed } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, type Row, textOf } from "./rows.ts";
-import { standAfter } from "./stand.ts";
+import { stateAfter } from "./stand.ts";
 
-/** What the path of a transcript tells: a thread's, or one agent's. */
+/** What the path of a transcript says: it is a thread's or an agent's. */
 export interface TranscriptOf {
-  /** Null where only the records say. */
+  /** Null if only the records name it. */
   readonly session: string | null;
-  /** What to call the thread when not even they do. */
+  /** The thread's id if no record names one. */
   readonly fallback: string | null;
   readonly agent: string | null;
   readonly run: string | null;
 }
 
-/** Internal work leaves files that look like agents': their names say what they are. */
+/** Internal work has files like agents; they are recognised by name. */
 const INTERNAL_IDS = /^a?(compact|prompt_suggestion|session_memory|away_summary)[-_]/;
 
-/** Versions from this one on keep a file for every running process, so that its absence tells something (2.1.80 did not, 2.1.110 does). */
+/**
+ * Versions from this one on write a file for every running process, so its absence is evidence (2.1.110 does, 2.1.80
+ * did not).
+ */
 const MARKS_PROCESS_SINCE = [2, 1, 110];
 
 interface Surroundings {
@@ -40,16 +43,19 @@ export interface IntroductionMemory {
   readonly lacksBeginning: boolean;
 }
 
-/** Says once what a transcript and its first records tell about the agent itself: whose it is, where it works, what could have made it. */
+/**
+ * States once what a transcript and its first records say about the agent itself: its thread, its folder, and what may
+ * have spawned it.
+ */
 export class Introduction {
   readonly #of: TranscriptOf;
   readonly #file: SourceFile;
   readonly #placed: Set<AgentKey>;
   readonly #mates: Set<AgentKey>;
   #last: Surroundings | null;
-  /** The conversation itself has begun. */
+  /** The first conversation record was read. */
   begun: boolean;
-  /** Something before that could not be read. */
+  /** A record before that could not be read. */
   damaged: boolean;
   #lacksBeginning: boolean;
 
@@ -77,7 +83,7 @@ export class Introduction {
 
   of(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     if (!this.#placed.has(speaker)) {
-      // Inline agents may speak before the thread itself does: it has the same file, and works in the same folder.
+      // Records of inline agents may come before the thread's own; both share the file and the folder.
       const thread = this.#of.agent === null && session !== null ? key.thread(session) : speaker;
       if (!this.#placed.has(thread)) this.#placeFile(out, thread, session);
       if (thread !== speaker) {
@@ -97,11 +103,14 @@ export class Introduction {
       this.#lacksBeginning = false;
       out.addOfFile({ type: "agent-described", agent: speaker, vouched: true });
     }
-    this.#introduceMate(out, row, speaker);
+    this.#introduceMember(out, row, speaker);
   }
 
-  /** An inline agent is nothing but its records: in a copy of the transcript they are copies too, and nothing is said of it there. */
-  #tell(out: FindingsOf, fact: AgentDescribed, session: string | null) {
+  /**
+   * An inline agent exists only through its records. In a copy of the transcript these are copies, so nothing is stated
+   * there.
+   */
+  #describe(out: FindingsOf, fact: AgentDescribed, session: string | null) {
     if (this.#of.agent !== null || session === null) out.addOfFile(fact);
     else if (fact.agent === key.thread(session)) out.part({ speaker: fact.agent }).addOfFile(fact);
     else out.add(fact);
@@ -109,16 +118,20 @@ export class Introduction {
 
   #placeFile(out: FindingsOf, agent: AgentKey, session: string | null) {
     this.#placed.add(agent);
-    this.#tell(out, { type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } }, session);
+    this.#describe(
+      out,
+      { type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: this.#file.bornMs ?? null } },
+      session,
+    );
   }
 
-  /** Where the agent works and on which version. Every record repeats it, so it is told when it changes. */
+  /** The folder, branch and version of the agent. Every record repeats them; only changes are stated. */
   #surroundings(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     const { cwd, gitBranch, version } = row.json;
     const last = this.#last;
     if (last !== null && last.speaker === speaker && last.cwd === cwd && last.gitBranch === gitBranch && last.version === version) return;
     this.#last = { speaker, cwd, gitBranch, version };
-    const [folder, branch, productVersion] = [asWords(cwd), asWords(gitBranch), asWords(version)];
+    const [folder, branch, productVersion] = [asNonBlank(cwd), asNonBlank(gitBranch), asNonBlank(version)];
     const described: AgentDescribed = {
       type: "agent-described",
       agent: speaker,
@@ -126,12 +139,12 @@ export class Introduction {
       ...(branch === null ? {} : { branch }),
       ...(productVersion === null ? {} : { productVersion }),
     };
-    this.#tell(out, described, session);
+    this.#describe(out, described, session);
     if (this.#file.isForeign !== true && productVersion !== null && session !== null && atLeast(productVersion, MARKS_PROCESS_SINCE))
-      this.#tell(out, { type: "agent-described", agent: key.thread(session), marksProcess: true }, session);
+      this.#describe(out, { type: "agent-described", agent: key.thread(session), marksProcess: true }, session);
   }
 
-  /** Puts the agent into its thread, for want of anything better. */
+  /** Places the agent in its thread, as a fallback. */
   #place(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
     if (session === null) {
       out.addOfFile({ type: "agent-described", agent: key.UNASSIGNED, kind: "unassigned" });
@@ -140,7 +153,7 @@ export class Introduction {
     const parent = key.thread(session);
     if (speaker === parent) return;
     const inline = this.#of.agent === null;
-    const says = inline ? "its records stand in the thread's transcript" : `its file belongs to session ${session}`;
+    const says = inline ? "its records are in the thread's transcript" : `its file belongs to session ${session}`;
     out.add({ type: "parent-named", child: speaker, parent, rule: inline ? "isSidechain" : "sessionId", source: "inferred", confidence: 0.5, says });
     if (this.#of.run !== null) {
       out.addOfFile({ type: "agent-described", agent: speaker, kind: "workflow" });
@@ -153,26 +166,26 @@ export class Introduction {
         says: `its file lies in the folder of run ${this.#of.run}, which the call started`,
       });
     }
-    if (inline) this.#answer(out, row, speaker, session);
+    if (inline) this.#matchKeys(out, row, speaker, session);
   }
 
-  /** Tells spawned agents from the product's own work, and gives an unnamed agent something to be matched by. */
+  /** Distinguishes spawned agents from internal work, and gives an unnamed agent keys to match a spawn call. */
   #introduceAgent(out: FindingsOf, row: Row, speaker: AgentKey, session: string | null) {
-    // Where the beginning is damaged, the first record that can be read is not the first one.
+    // If the beginning is damaged, the first readable record is not the first one.
     if (row.parentUuid !== null && !this.damaged) {
       this.#lacksBeginning = true;
       const internal = { why: "it begins in the middle of another conversation", unlessSpawned: true, unlessVouched: true } as const;
       out.addOfFile({ type: "agent-described", agent: speaker, internal });
     }
-    if (session !== null) this.#answer(out, row, speaker, session);
+    if (session !== null) this.#matchKeys(out, row, speaker, session);
   }
 
-  #answer(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
+  #matchKeys(out: FindingsOf, row: Row, speaker: AgentKey, session: string) {
     const isPrompt = row.type === "user" && row.blocks.every((b) => b.is !== "tool-result");
     const prompt = isPrompt ? readUserText(textOf(row)) : null;
     if (prompt?.is === "prompt") {
       out.add({
-        type: "answers",
+        type: "spawn-match",
         agent: speaker,
         match: key.promptMatch(session, prompt.text),
         rule: "prompt",
@@ -182,10 +195,11 @@ export class Introduction {
       });
       if (isWarmUp(prompt)) out.add({ type: "agent-described", agent: speaker, internal: { why: "a warm-up of the product", unlessSpawned: true } });
     } else if (row.type === "assistant") {
-      // A warm-up is one finished answer. An agent that finished is named by its call; only one at work has to be matched.
-      if (standAfter(row)?.stands === "open")
+      // A warm-up is one complete response. A completed agent is named by its call; only a running one has to be
+      // matched.
+      if (stateAfter(row)?.state === "open")
         out.add({
-          type: "answers",
+          type: "spawn-match",
           agent: speaker,
           match: key.orderMatch(session),
           rule: "order",
@@ -198,16 +212,16 @@ export class Introduction {
     }
   }
 
-  /** A team mate that is a session of its own names its team. */
-  #introduceMate(out: FindingsOf, row: Row, speaker: AgentKey) {
-    const [name, team] = [asWords(row.json.agentName), asWords(row.json.teamName)];
+  /** A team member with its own session names its team. */
+  #introduceMember(out: FindingsOf, row: Row, speaker: AgentKey) {
+    const [name, team] = [asNonBlank(row.json.agentName), asNonBlank(row.json.teamName)];
     if (name === null || team === null || this.#mates.has(speaker)) return;
     this.#mates.add(speaker);
     out.add({ type: "agent-described", agent: speaker, kind: "teammate", name });
     out.add({
-      type: "answers",
+      type: "spawn-match",
       agent: speaker,
-      match: key.mateMatch(name, team),
+      match: key.memberMatch(name, team),
       rule: "teamName+agentName",
       source: "child_rollout",
       exclusive: false,

@@ -12,25 +12,28 @@ import {
   threadOf,
 } from "../../core/ids.ts";
 
-/** Claude Code's own names, made into keys in one place. */
+/** Builds keys from Claude Code's ids. */
 export const NAME = "claude";
-/** Stands for the session where no record names one: its agents are unassigned. */
+/** The session of records that name none: their agents are unassigned. */
 export const NO_SESSION = "";
-/** Agents whose records name no thread at all. */
+/** The thread of agents whose records name no thread. */
 export const UNASSIGNED = threadKey("unassigned", NAME);
 export const unassignedAgent = (id: string) => agentKey("unassigned", NAME, id);
 export const thread = (session: string) => (session === NO_SESSION ? UNASSIGNED : threadKey(NAME, session));
 export const agent = (session: string, id: string) => (session === NO_SESSION ? unassignedAgent(id) : agentKey(NAME, session, id));
 export const sessionOf = (of: AgentKey) => (threadOf(of) === UNASSIGNED ? NO_SESSION : partsOf(of).thread);
-/** Up to 2.0.24 agents have no id: they are the chain of records that begins with this one. */
+/** Up to 2.0.24 agents have no id: an agent is the chain of records that begins with this one. */
 export const inlineAgent = (session: string, firstRecord: string) => agentKey(NAME, session, ANONYMOUS + firstRecord);
-/** Ids of the API are long and unique everywhere. Short ones come from gateways and hand-made transcripts, and mean something only in their own thread. */
+/**
+ * Ids of the API are globally unique. Short ones come from gateways and hand-made transcripts and are unique only in
+ * their thread.
+ */
 const scoped = (session: string, id: string) => (id.length >= 16 ? id : `${session}/${id}`);
 export const call = (session: string, toolUse: string): CallKey => callKey(NAME, scoped(session, toolUse));
-/** A workflow's run, as another name of the call that started it. */
+/** A workflow run, as another name of the call that started it. */
 export const run = (id: string): CallKey => callKey(NAME, `run/${id}`);
 export const record = (session: string, id: string): RecordKey => recordKey(NAME, scoped(session, id));
 export const promptMatch = (session: string, prompt: string) => matchKey(NAME, "prompt", `${session}:${prompt.trim()}`);
-/** 2.0.42 to 2.0.60 write no opening prompt: order is all there is to go by. */
+/** 2.0.42 to 2.0.60 do not write the first prompt: only the order can be matched. */
 export const orderMatch = (session: string) => matchKey(NAME, "order", session);
-export const mateMatch = (name: string, team: string) => matchKey(NAME, "mate", `${name}@${team}`);
+export const memberMatch = (name: string, team: string) => matchKey(NAME, "mate", `${name}@${team}`);

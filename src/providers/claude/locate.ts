@@ -1,10 +1,10 @@
 import type { Beside } from "../../core/provider.ts";
 
-/** What a file below a Claude Code configuration folder is, by its path alone. */
+/** The type of a file in a Claude Code configuration folder, by its path. */
 export type ClaudeFile =
-  /** A thread's own transcript. `thread` is null where the file name is no session id: then its records say. */
+  /** The transcript of a thread. `thread` is null if the file name is not a session id; the records then name it. */
   | { readonly is: "thread"; readonly thread: string | null; readonly stem: string }
-  /** Up to 2.1.1 agent files lay beside the thread's; their records say which thread that is. */
+  /** Up to 2.1.1 agent files are next to the thread's; their records name the thread. */
   | { readonly is: "agent"; readonly thread: string | null; readonly folder: string | null; readonly agent: string; readonly run: string | null }
   | { readonly is: "agent-meta"; readonly thread: string; readonly agent: string }
   | { readonly is: "journal"; readonly thread: string; readonly run: string }
@@ -14,7 +14,10 @@ export type ClaudeFile =
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const isSessionId = (id: string) => UUID.test(id);
 
-/** Agents lie in a folder named after the session or after the transcript, or in `subagents` beside it; up to 2.1.1 right beside it. */
+/**
+ * Agents are in a folder named after the session or the transcript, or in `subagents` next to it; up to 2.1.1 directly
+ * next to it.
+ */
 export function besideTranscript(file: string, session: string): Beside {
   const stem = file.replace(/\.[^.]*$/, "");
   const thread = isSessionId(stem) ? stem : session;
@@ -43,7 +46,7 @@ export function locate(path: string): ClaudeFile | null {
     if (stem.startsWith("agent-")) return { is: "agent", thread: null, folder: null, agent: stem.slice("agent-".length), run: null };
     return { is: "thread", thread: isSessionId(stem) ? stem : null, stem };
   }
-  // Whoever copies transcripts about gives the folders other names; then only the records know the thread.
+  // Copied transcripts may be in renamed folders; then only the records name the thread.
   const thread = isSessionId(first) ? first : null;
   if (second === "workflows" && thread !== null && deeper.length === 1 && /^wf_.*\.json$/.test(name))
     return { is: "workflow", thread, run: name.slice(0, -".json".length) };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inWords } from "./markup.ts";
+import { asSentence } from "./markup.ts";
 
 const notification = (summary: string, rest = "", name = "task") =>
   `<${name}-notification>\n<${name}-id>a1</${name}-id>\n<status>completed</status>\n<summary>${summary}</summary>\n${rest}</${name}-notification>`;
@@ -22,11 +22,11 @@ describe("markup in words", () => {
     ["<bash-stdout>a</bash-stdout><bash-stderr>b</bash-stderr>", "Printed: a\nb"],
     ["<system-reminder>\nUse tabs.\n</system-reminder>", "Reminder to the model: Use tabs."],
   ])("%s", (text, sentence) => {
-    expect(inWords(text)).toBe(sentence);
+    expect(asSentence(text)).toBe(sentence);
   });
 
-  it.each(["Please fix <b>this</b>.", "What does <system-reminder> mean?", "", "a < b"])("are not made of what somebody typed: %s", (text) => {
-    expect(inWords(text)).toBeNull();
+  it.each(["Please fix <b>this</b>.", "What does <system-reminder> mean?", "", "a < b"])("are not made from user input: %s", (text) => {
+    expect(asSentence(text)).toBeNull();
   });
 
   it("are short, whatever the text is", () => {
@@ -41,7 +41,7 @@ describe("markup in words", () => {
       "<system-reminder>",
       "x",
     ];
-    fc.assert(fc.property(fc.array(fc.constantFrom(...tags)), (pieces) => (inWords(pieces.join(""))?.length ?? 0) <= 601));
-    expect(inWords(notification("S", `<result>${"x".repeat(5_000)}</result>`))).toHaveLength(601);
+    fc.assert(fc.property(fc.array(fc.constantFrom(...tags)), (pieces) => (asSentence(pieces.join(""))?.length ?? 0) <= 601));
+    expect(asSentence(notification("S", `<result>${"x".repeat(5_000)}</result>`))).toHaveLength(601);
   });
 });

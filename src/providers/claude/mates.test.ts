@@ -25,7 +25,7 @@ describe("a team mate", () => {
     ]);
   });
 
-  it("that has a session of its own is that session, and nobody else", () => {
+  it("that has its own session is that session", () => {
     const mate = writer("mate", { isSidechain: false, sessionId: MATE_SESSION, teamName: "docs", agentName: "alice" });
     const later = (record: Readonly<Record<string, unknown>>) => ({ ...record, timestamp: "2026-01-01T00:01:00.000Z" });
     const files = {

@@ -1,17 +1,20 @@
 import type { LifecycleState } from "../../core/observation.ts";
 import { between } from "./tags.ts";
 
-/** How Claude Code tells a thread that a background task ended. It stands in a user record, in a queued attachment, or in the queue itself. */
+/**
+ * How Claude Code notifies a thread of the end of a background task: in a user record, a queued attachment, or the
+ * queue itself.
+ */
 export interface Notification {
-  /** Several agents lost in one crash share one notification. */
+  /** Agents lost in one crash share a notification. */
   readonly tasks: readonly string[];
   readonly toolUse: string | null;
   readonly state: LifecycleState | null;
   readonly summary: string;
   readonly result: string | null;
-  /** Background shells and workflows notify too. */
+  /** False for background shells and workflows. */
   readonly isAgent: boolean;
-  /** Of a workflow: how many agents it had, and what they used together. */
+  /** Of a workflow: number of agents and their total tokens. */
   readonly agents: { readonly count: number; readonly tokens: number | null } | null;
 }
 
@@ -25,7 +28,7 @@ export const isNotification = (text: string) => text.includes("<task-notificatio
 export function* notificationsIn(text: string): Generator<Notification> {
   if (!isNotification(text)) return;
   for (const body of bodiesIn(text)) {
-    // A result may quote another notification: only what stands before it is this one's own.
+    // The result may quote another notification; only the part before it belongs to this one.
     const head = body.split("<result>", 1)[0] ?? "";
     const field = (name: string) => between(head, `<${name}>`, `</${name}>`)?.trim() ?? null;
     const tasks = [...head.matchAll(/<(task|agent)-id>([^<]*)<\/\1-id>/g)].flatMap(([, , id]) => id?.trim() || []);
@@ -45,7 +48,7 @@ export function* notificationsIn(text: string): Generator<Notification> {
   }
 }
 
-/** The usage stands behind the result. */
+/** The usage follows the result. */
 function agentsIn(tail: string): Notification["agents"] {
   const usage = between(tail, "<usage>", "</usage>") ?? "";
   const number = (name: string) => {
@@ -56,10 +59,13 @@ function agentsIn(tail: string): Notification["agents"] {
   return count === null || count === 0 ? null : { count: Math.min(count, MAX_AGENTS), tokens: number("subagent_tokens") };
 }
 
-/** More than any workflow may have. */
+/** More than any workflow can have. */
 const MAX_AGENTS = 1_000;
 
-/** What stands in each notification. Searched for by hand: for a lazy expression, thousands of tags that nobody closes are work without end. */
+/**
+ * The content of each notification. Searched with indexOf, because a lazy regular expression takes quadratic time on
+ * thousands of unclosed tags.
+ */
 function* bodiesIn(text: string): Generator<string> {
   const kinds = ["task-notification", "agent-notification"].map((name) => ({ open: `<${name}>`, close: `</${name}>`, at: 0 }));
   for (let from = 0; ; ) {
@@ -72,7 +78,7 @@ function* bodiesIn(text: string): Generator<string> {
       yield text.slice(start, end);
       from = end + next.close.length;
     } else {
-      // None of its kind is ever closed.
+      // No closing tag of this kind follows.
       next.at = -1;
     }
   }

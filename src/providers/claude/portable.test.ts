@@ -14,7 +14,7 @@ describe("a transcript from elsewhere", () => {
   it.each([`${SESSION}.jsonl`, `${SESSION} (1).jsonl`, "from-anna.jsonl", "transcript.txt", "agent-x.jsonl"])("%s is its thread's", (name) => {
     expect(placeOf(name, head(...thread()))).toBe(place);
   });
-  it("is known after what stands before its first record, and though the last line is cut", () => {
+  it("is recognised after other lines, and with a truncated last line", () => {
     const before = [{ type: "summary", summary: "x", leafUuid: "y" }, { type: "mode", mode: "normal", sessionId: SESSION }, "{ junk", ""];
     expect(placeOf("a.jsonl", head(...before, ...thread(), '{"type":"assistant","mess'))).toBe(place);
   });

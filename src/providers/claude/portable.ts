@@ -3,7 +3,7 @@ import type { Portable, Recognised } from "../../core/provider.ts";
 import { isSessionId } from "./locate.ts";
 import { CONVERSATION, type Row, readRow } from "./rows.ts";
 
-/** A transcript from another machine. Its records say whose it is, and are believed only as far as they make a harmless name for a file. */
+/** A transcript from another machine. Its records name the thread; ids are used in file names only if they are safe. */
 export const portable: Portable = {
   form: "<session>.jsonl or agent-<id>.jsonl, in which a record is a line of JSON with uuid, sessionId and isSidechain",
   recognise(name, head) {
@@ -12,13 +12,13 @@ export const portable: Portable = {
     const stem = name.replace(/\.jsonl$/i, "");
     const session = isSessionId(stem) ? stem : first.sessionId;
     if (session === null || !isName(session)) return null;
-    // A thread whose name is lost begins with a sidechain too, up to 2.0.24; its records name no agent.
+    // Up to 2.0.24 a thread may begin with a sidechain record, too; such records name no agent.
     const agent = isSessionId(stem) || first.isSidechain !== true ? null : (first.agentId ?? /^agent-(.+)$/.exec(stem)?.[1] ?? null);
     return agent === null ? threadFile(session, stem) : isName(agent) ? agentFile(session, agent, stem) : null;
   },
 };
 
-/** A folder of its own for each session: agents of different sessions may have the same short id. */
+/** One folder per session: agents of different sessions may have the same short id. */
 const folderOf = (session: string) => `projects/${session}`;
 
 function threadFile(session: string, stem: string): Recognised {
@@ -28,7 +28,7 @@ function threadFile(session: string, stem: string): Recognised {
     folder: folderOf(session),
     file: `${session}.jsonl`,
     beside: [...new Set([stem, session])].map((name) => ({ name, to: session })),
-    // 2.0.28 to 2.1.1 lay agents beside the thread.
+    // 2.0.28 to 2.1.1 put agents next to the thread.
     parts: /^agent-.+\.jsonl$/,
   };
 }

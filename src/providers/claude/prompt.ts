@@ -1,8 +1,8 @@
 import { between, inside } from "./tags.ts";
 
-/** What people typed or agents were told, without the frames that Claude Code puts around it. */
+/** Extracts prompts from the frames that Claude Code puts around them. */
 
-/** Commands that run inside the CLI and ask the model nothing. */
+/** Commands that run inside the CLI without calling the model. */
 const LOCAL = /^\s*<(local-command-\w+|bash-(input|stdout|stderr)|user-memory-input)[ >]/;
 const COMMAND = /<command-name>\s*(\/?[^<\s]+)\s*<\/command-name>/;
 const BUILT_IN = new Set(
@@ -13,7 +13,7 @@ const BUILT_IN = new Set(
 
 export type UserText =
   | { readonly is: "prompt"; readonly text: string }
-  /** Part of the transcript, but nobody asked the model anything with it. */
+  /** Part of the transcript, but not sent to the model. */
   | { readonly is: "local" }
   | { readonly is: "interrupt" };
 
@@ -30,10 +30,10 @@ export function readUserText(text: string): UserText {
   return { is: "prompt", text: unframe(text) };
 }
 
-/** The whole prompt of the agents that Claude Code starts on its own behalf to fill the prompt cache. */
+/** The whole prompt of internal agents that fill the prompt cache. */
 export const isWarmUp = (prompt: UserText) => prompt.is === "prompt" && prompt.text.trim() === "Warmup";
 
-/** Context that editors and the CLI put in front of what was typed. */
+/** Context that editors and the CLI put before the prompt. */
 const CONTEXT = /^\s*<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>[\s\S]*?<\/\1>/;
 
 function unframe(framed: string): string {
@@ -44,7 +44,7 @@ function unframe(framed: string): string {
   if (mate !== null) return mate;
   if (text.startsWith("[Workflow harness")) {
     const start = text.indexOf("\n");
-    // The harness indents every line of the task by two blanks.
+    // The harness indents every line of the task by two spaces.
     if (start >= 0) return text.slice(start + 1).replace(/^ {2}/gm, "");
   }
   return text;

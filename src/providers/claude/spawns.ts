@@ -1,5 +1,5 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import { asAmount, asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
 import type { LifecycleState, ReportedUsage, SpawnCalled, Unseen } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { type Notification, notificationsIn } from "./notification.ts";
@@ -7,7 +7,7 @@ import { type Block, plainText, type Row } from "./rows.ts";
 
 /** `Task` up to 2.1.62, `Agent` since. */
 export const AGENT_TOOLS: ReadonlySet<string> = new Set(["Agent", "Task"]);
-/** These make agents too, but not always, and their agents' prompts are not in the call. */
+/** These do not always spawn agents, and the call does not contain the prompts. */
 const MAYBE_TOOLS = new Set(["Skill", "Workflow"]);
 
 type ToolUse = Extract<Block, { is: "tool-use" }>;
@@ -17,42 +17,42 @@ export function spawnCalled(use: ToolUse, row: Row, session: string): SpawnCalle
   const makes = AGENT_TOOLS.has(use.name) ? "one" : MAYBE_TOOLS.has(use.name) ? "maybe" : null;
   if (makes === null) return null;
   const input = asObject(use.input) ?? {};
-  const [prompt, name] = [asText(input.prompt), asWords(input.name)];
-  const team = asWords(input.team_name) ?? asWords(row.json.teamName);
-  const mate = name !== null && team !== null ? [key.mateMatch(name, team)] : [];
+  const [prompt, name] = [asText(input.prompt), asNonBlank(input.name)];
+  const team = asNonBlank(input.team_name) ?? asNonBlank(row.json.teamName);
+  const mate = name !== null && team !== null ? [key.memberMatch(name, team)] : [];
   return {
     type: "spawn-called",
     call: key.call(session, use.id),
     tool: use.name,
     makes,
     prompt,
-    agentType: makes === "one" ? (asWords(input.subagent_type) ?? "general-purpose") : null,
-    description: asWords(input.description) ?? asWords(input.skill),
+    agentType: makes === "one" ? (asNonBlank(input.subagent_type) ?? "general-purpose") : null,
+    description: asNonBlank(input.description) ?? asNonBlank(input.skill),
     name,
     ...(name !== null && team !== null ? { unseen: mateOf(`${name}@${team}`) } : {}),
     offers: makes === "one" ? [...(prompt === null ? [] : [key.promptMatch(session, prompt)]), key.orderMatch(session), ...mate] : [],
   };
 }
 
-/** The call returns at once, and its agent works on: in the background, or as a team mate. */
+/** The call returns at once and its agent keeps running: in the background, or as a team member. */
 const LAUNCHED = /^(Async agent launched|Spawned successfully)/;
 
-/** Team mates are known by name and team, also where their sessions are not on this machine. */
+/** Team members are known by name and team, even if their sessions are not on this machine. */
 const mateOf = (id: string): Unseen => ({ id, kind: "teammate" });
 
-/** What a tool result says about an agent: which one the call made, and how it began or ended. */
+/** What a tool result says about an agent: which one the call spawned, and how it began or ended. */
 export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, session: string, makes: SpawnCalled["makes"] | null): void {
   const call = key.call(session, result.id);
-  const told = asObject(row.json.toolUseResult);
-  const reported = reportedIn(told);
-  const child = asWords(told?.agentId);
-  const status = asText(told?.status);
+  const details = asObject(row.json.toolUseResult);
+  const reported = reportedIn(details);
+  const child = asNonBlank(details?.agentId);
+  const status = asText(details?.status);
   const spawned = (id: string, rule: string, says: string) =>
     out.add({ type: "call-spawned", call, child: key.agent(session, id), rule, source: "parent_rollout", says });
-  const lifecycle = (state: LifecycleState, says: string, words: string | null = null) =>
-    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: words, ...(reported === null ? {} : { reported }) });
+  const lifecycle = (state: LifecycleState, says: string, text: string | null = null) =>
+    out.add({ type: "lifecycle", of: { call }, state, source: "parent_rollout", says, result: text, ...(reported === null ? {} : { reported }) });
 
-  const revived = asWords(told?.resumedAgentId) ?? asWords(told?.revivedAgentId);
+  const revived = asNonBlank(details?.resumedAgentId) ?? asNonBlank(details?.revivedAgentId);
   if (revived !== null) {
     out.add({
       type: "lifecycle",
@@ -64,23 +64,23 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
     });
     return;
   }
-  const runId = asWords(told?.runId);
+  const runId = asNonBlank(details?.runId);
   if (runId !== null) {
     out.add({ type: "call-aliased", alias: key.run(runId), call });
     return;
   }
-  if (told !== null && child !== null) {
+  if (details !== null && child !== null) {
     spawned(child, "toolUseResult.agentId", `the result of its call names agent ${child}`);
-    describeChild(out, told, child, session);
-    if (status === "completed" || status === "forked") lifecycle("completed", `the result of its call says ${status}`, finalReport(told, result));
+    describeChild(out, details, child, session);
+    if (status === "completed" || status === "forked") lifecycle("completed", `the result of its call says ${status}`, finalReport(details, result));
     else lifecycle("launched", `the result of its call says ${status ?? "launched"}`);
     return;
   }
-  if (told !== null && status === "teammate_spawned") {
-    const [name, team] = [asWords(told.name), asWords(told.team_name)];
-    const id = asWords(told.teammate_id) ?? asWords(told.agent_id) ?? (name !== null && team !== null ? `${name}@${team}` : null);
+  if (details !== null && status === "teammate_spawned") {
+    const [name, team] = [asNonBlank(details.name), asNonBlank(details.team_name)];
+    const id = asNonBlank(details.teammate_id) ?? asNonBlank(details.agent_id) ?? (name !== null && team !== null ? `${name}@${team}` : null);
     const [, ofName, ofTeam] = /^(.+)@([^@]+)$/.exec(id ?? "") ?? [];
-    const match = key.mateMatch(name ?? ofName ?? "", team ?? ofTeam ?? "");
+    const match = key.memberMatch(name ?? ofName ?? "", team ?? ofTeam ?? "");
     if (id !== null) out.add({ type: "call-offers", call, match, unseen: mateOf(id) });
     lifecycle("launched", "the result of its call says teammate_spawned");
     return;
@@ -95,48 +95,52 @@ export function readToolResult(out: FindingsOf, result: ToolResult, row: Row, se
   const named = /(?:^|\n)agentId: ([A-Za-z0-9_-]+)/.exec(result.text)?.[1];
   if (named !== undefined) spawned(named, "tool_result text", `the text of its call's result names agent ${named}`);
   if (LAUNCHED.test(result.text)) lifecycle("launched", "the result of its call says it was launched");
-  // A status that is not known here may be another way to launch an agent.
+  // An unknown status may be another way to launch an agent.
   else if (status === "completed" || (status === null && (named !== undefined || makes === "one")))
-    lifecycle("completed", "its call has returned", finalReport(told, result));
+    lifecycle("completed", "its call has returned", finalReport(details, result));
 }
 
-function describeChild(out: FindingsOf, told: JsonObject, child: string, session: string) {
-  const status = asText(told.status);
+function describeChild(out: FindingsOf, details: JsonObject, child: string, session: string) {
+  const status = asText(details.status);
   const agent = key.agent(session, child);
   const kind = status === "forked" ? "skill" : status === "teammate_spawned" ? "teammate" : null;
-  const name = asWords(told.name);
+  const name = asNonBlank(details.name);
   if (kind !== null) out.add({ type: "agent-described", agent, kind, ...(name === null ? {} : { name }) });
-  // The call may be lost, or may never have been in what we were given.
-  const [prompt, agentType, description] = [asWords(told.prompt), asWords(told.agentType) ?? asWords(told.subagent_type), asWords(told.description)];
-  const said = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
-  if (Object.keys(said).length > 0) out.add({ type: "agent-described", agent, ...said });
+  // The call's record may be missing.
+  const [prompt, agentType, description] = [
+    asNonBlank(details.prompt),
+    asNonBlank(details.agentType) ?? asNonBlank(details.subagent_type),
+    asNonBlank(details.description),
+  ];
+  const described = { ...(prompt === null ? {} : { prompt }), ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) };
+  if (Object.keys(described).length > 0) out.add({ type: "agent-described", agent, ...described });
 }
 
-/** Claude Code counts the context of the last request and what was written, not the sum over requests. */
-function reportedIn(told: JsonObject | null): ReportedUsage | null {
-  if (told === null) return null;
-  const [totalTokens, toolUses, durationMs] = [asAmount(told.totalTokens), asAmount(told.totalToolUseCount), asAmount(told.totalDurationMs)];
+/** Claude Code reports the context of the last request plus output, not the sum over requests. */
+function reportedIn(details: JsonObject | null): ReportedUsage | null {
+  if (details === null) return null;
+  const [totalTokens, toolUses, durationMs] = [asAmount(details.totalTokens), asAmount(details.totalToolUseCount), asAmount(details.totalDurationMs)];
   return totalTokens === null ? null : { totalTokens, toolUses, durationMs };
 }
 
-/** The same as `task_notification` says it. */
+/** The same from `task_notification`. */
 export function reportedUsage(value: unknown): ReportedUsage | null {
   const usage = asObject(value);
   const totalTokens = asAmount(usage?.total_tokens);
   return totalTokens === null ? null : { totalTokens, toolUses: asAmount(usage?.tool_uses), durationMs: asAmount(usage?.duration_ms) };
 }
 
-function finalReport(told: JsonObject | null, result: ToolResult): string | null {
-  const spoken = asList(told?.content)
+function finalReport(details: JsonObject | null, result: ToolResult): string | null {
+  const texts = asList(details?.content)
     .map((block) => asText(asObject(block)?.text) ?? "")
     .filter((text) => text !== "" && !text.startsWith("<tools-used-before-summary>"))
     .join("\n");
-  return asWords(told?.result) ?? asWords(spoken) ?? asWords(plainText(told?.content)) ?? asWords(result.text);
+  return asNonBlank(details?.result) ?? asNonBlank(texts) ?? asNonBlank(plainText(details?.content)) ?? asNonBlank(result.text);
 }
 
 const firstLine = (text: string) => (text.length > 160 ? `${text.slice(0, 160)}…` : text).split("\n")[0] ?? "";
 
-/** The ends of background agents, wherever a text carries them. */
+/** Reads the ends of background agents from any text. */
 export function readNotifications(out: FindingsOf, text: string, session: string): void {
   for (const note of notificationsIn(text)) for (const task of note.tasks) readNotification(out, note, task, session);
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { mainWriter, text, toolUse } from "../../../test/claude-records.ts";
 import { readRow } from "./rows.ts";
-import { standAfter } from "./stand.ts";
+import { stateAfter } from "./stand.ts";
 
 const { user, result, assistant, write } = mainWriter();
 const call = toolUse("toolu_1", "Bash");
 
-describe("how an agent stands after a record", () => {
+describe("the state of an agent after a record", () => {
   it.each([
     ["an answer that ends the turn", assistant([text("Done.")]), "answered", true],
     ["an answer that was cut at the limit", assistant([text("And then")], { stop_reason: "max_tokens" }), "answered", true],
@@ -21,8 +21,8 @@ describe("how an agent stands after a record", () => {
     ["a tool's result", result("toolu_1", "a.txt"), "open", true],
     ["a tool's result that ends the turn", result("toolu_1", "handed over", { toolEndsTurn: true }), "answered", true],
     ["an interruption", user("[Request interrupted by user]"), "interrupted", true],
-  ])("%s", (_what, json, stands, certain) => {
-    expect(standAfter(readRow(json))).toEqual({ stands, certain });
+  ])("%s", (_what, json, state, certain) => {
+    expect(stateAfter(readRow(json))).toEqual({ state, certain });
   });
 
   it.each([
@@ -32,6 +32,6 @@ describe("how an agent stands after a record", () => {
     ["the summary of a compaction", user("This session is being continued …", { isCompactSummary: true })],
     ["a system record", write({ type: "system", subtype: "turn_duration" })],
   ])("is as before after %s", (_what, json) => {
-    expect(standAfter(readRow(json))).toBeNull();
+    expect(stateAfter(readRow(json))).toBeNull();
   });
 });

@@ -1,25 +1,26 @@
-import type { Stand } from "../../core/observation.ts";
+import type { RecordState } from "../../core/observation.ts";
 import { readUserText } from "./prompt.ts";
 import { isSynthetic, type Row, textOf } from "./rows.ts";
 
-/** How an agent stands after this record, by Claude Code's own marks; null where the record says nothing about it. */
-export function standAfter(row: Row): { readonly stands: Stand; readonly certain: boolean } | null {
+/** The state of the agent after this record; null if the record does not change it. */
+export function stateAfter(row: Row): { readonly state: RecordState; readonly certain: boolean } | null {
   if (row.json.isAbortedMidStream === true || row.json.interruptedByShutdown === true) return sure("interrupted");
-  if (row.type === "assistant") return afterAnswer(row);
+  if (row.type === "assistant") return afterResponse(row);
   return row.type === "user" ? afterUser(row) : null;
 }
 
-const sure = (stands: Stand) => ({ stands, certain: true });
+const sure = (state: RecordState) => ({ state, certain: true });
 
-function afterAnswer(row: Row) {
+function afterResponse(row: Row) {
   if (row.json.isApiErrorMessage === true) return sure("failed");
   if (isSynthetic(row)) return null;
   if (row.blocks.some((b) => b.is === "tool-use")) return sure("open");
   const stop = row.message?.stop_reason;
   if (stop === "tool_use" || stop === "pause_turn") return sure("open");
   if (typeof stop === "string") return sure("answered");
-  // 2.1.10 to 2.1.50 write null for every row, others for all but the last; a row of text then is the best sign of an answer there is.
-  return row.blocks.some((b) => b.is === "text") ? { stands: "answered" as const, certain: false } : sure("open");
+  // 2.1.10 to 2.1.50 write null for every row, others for all but the last; then a text row is the best sign of a
+  // response.
+  return row.blocks.some((b) => b.is === "text") ? { state: "answered" as const, certain: false } : sure("open");
 }
 
 function afterUser(row: Row) {

@@ -17,18 +17,18 @@ const nextId = () => {
   ids += 1;
   return String(ids).padStart(12, "0");
 };
-const said = (line: object) => ({ session_id: SESSION, uuid: `00000000-0000-4000-8000-${nextId()}`, ...line });
+const printed = (line: object) => ({ session_id: SESSION, uuid: `00000000-0000-4000-8000-${nextId()}`, ...line });
 const assistant = (content: readonly object[], more: object = {}) =>
-  said({
+  printed({
     type: "assistant",
     parent_tool_use_id: null,
     message: { id: `msg_000000000000${nextId()}`, role: "assistant", model: "m", content, usage: { input_tokens: 5, output_tokens: 1 } },
     ...more,
   });
-const user = (content: unknown, more: object = {}) => said({ type: "user", parent_tool_use_id: null, message: { role: "user", content }, ...more });
+const user = (content: unknown, more: object = {}) => printed({ type: "user", parent_tool_use_id: null, message: { role: "user", content }, ...more });
 const task = (id: string, prompt: string, name = "Task") => ({ type: "tool_use", id, name, input: { description: "Look", prompt, subagent_type: "Explore" } });
 const result = (id: string, content: unknown, isError = false) => ({ type: "tool_result", tool_use_id: id, content, is_error: isError });
-const system = (subtype: string, more: object = {}) => said({ type: "system", subtype, ...more });
+const system = (subtype: string, more: object = {}) => printed({ type: "system", subtype, ...more });
 const started = (id: string, call: string | null, more: object = {}) =>
   system("task_started", {
     task_id: id,
@@ -94,7 +94,7 @@ describe("a stream without task_started", () => {
     ]);
   });
 
-  it("shows a call that failed and made nobody", () => {
+  it("shows a failed call that spawned no agent", () => {
     const tree = treeFrom([
       system("init"),
       assistant([task(A, "One.")]),
@@ -160,7 +160,7 @@ describe("a stream with task_started", () => {
       '{"type":"novelty","session_id":7}',
       system("init"),
       system("future_thing"),
-      said({ type: "result", subtype: "success", result: "done" }),
+      printed({ type: "result", subtype: "success", result: "done" }),
     ]);
     expect(tree).toMatchObject({ status: "completed", statusSource: "protocol", result: "done", children: [] });
   });
@@ -168,18 +168,18 @@ describe("a stream with task_started", () => {
 
 describe("commands", () => {
   it.each([
-    [["claude", "-p", "x", "--output-format", "stream-json"], { speaks: true }],
-    [["/opt/claude", "--print", "x", "--output-format=stream-json"], { speaks: true }],
+    [["claude", "-p", "x", "--output-format", "stream-json"], { printsJson: true }],
+    [["/opt/claude", "--print", "x", "--output-format=stream-json"], { printsJson: true }],
     [
       ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x"],
-      { speaks: false, speaking: ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x", "--output-format", "stream-json", "--verbose"] },
+      { printsJson: false, withJsonOutput: ["npx", "-y", "@anthropic-ai/claude-code@2.1.325", "-p", "x", "--output-format", "stream-json", "--verbose"] },
     ],
     [
       ["env", "A=b", "claude", "-p", "x", "--verbose"],
-      { speaks: false, speaking: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"] },
+      { printsJson: false, withJsonOutput: ["env", "A=b", "claude", "-p", "x", "--verbose", "--output-format", "stream-json"] },
     ],
-    [["claude", "-p", "x", "--output-format", "json"], { speaks: false, speaking: null, control: null }],
-    [["claude"], { speaks: false, speaking: null, control: null }],
+    [["claude", "-p", "x", "--output-format", "json"], { printsJson: false, withJsonOutput: null, control: null }],
+    [["claude"], { printsJson: false, withJsonOutput: null, control: null }],
   ])("%j", (command, expected) => {
     expect(claude.wrap?.(command)).toMatchObject(expected);
   });
@@ -188,11 +188,21 @@ describe("commands", () => {
     expect([["claudette"], ["echo", "claude"], [], ["env"]].map((command) => claude.wrap?.(command))).toEqual([null, null, null, null]);
   });
 
-  it("are made to listen without what was asked on the command line, which is said instead", () => {
+  it("get JSON input without the prompt of the command line, which is sent as a message", () => {
     const control = claude.wrap?.(["claude", "-p", "hello", "--model", "hello"])?.control;
     expect(control?.first).toBe("hello");
-    expect(control?.listening).toEqual(["claude", "-p", "--model", "hello", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]);
-    expect(control?.answerIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}')).toEqual({ id: "r1", error: "no" });
-    expect(control?.answerIn('{"type":"assistant"}')).toBeNull();
+    expect(control?.withJsonInput).toEqual([
+      "claude",
+      "-p",
+      "--model",
+      "hello",
+      "--output-format",
+      "stream-json",
+      "--verbose",
+      "--input-format",
+      "stream-json",
+    ]);
+    expect(control?.responseIn('{"type":"control_response","response":{"subtype":"error","request_id":"r1","error":"no"}}')).toEqual({ id: "r1", error: "no" });
+    expect(control?.responseIn('{"type":"assistant"}')).toBeNull();
   });
 });

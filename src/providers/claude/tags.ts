@@ -1,11 +1,14 @@
-/** What stands between the first `open` and the next `close`; null where there is no such pair. */
+/** The text between the first `open` and the next `close`; null if there is no such pair. */
 export function between(text: string, open: string, close: string): string | null {
   const start = text.indexOf(open);
   const end = start < 0 ? -1 : text.indexOf(close, start + open.length);
   return end < 0 ? null : text.slice(start + open.length, end);
 }
 
-/** What stands between `open` at the beginning and `close` at the end, blanks aside; null for a text that is not framed so. */
+/**
+ * The text between `open` at the start and `close` at the end, ignoring whitespace; null if the text is not framed like
+ * this.
+ */
 export function inside(text: string, open: RegExp, close: string): string | null {
   const trimmed = text.trim();
   const [tag] = open.exec(trimmed) ?? [];

@@ -1,19 +1,20 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asCount, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asCount, asNonBlank, asText, asTime, type JsonObject } from "../../core/json.ts";
 import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
 import { attributesOf, itemsIn, nanoTime } from "../../core/otlp.ts";
 import * as key from "./keys.ts";
 
-/** What its own OpenTelemetry calls the product. */
+/** The service name in Claude Code's telemetry. */
 export const SERVICE = "claude-code";
 
-/** Calls that agents made; what the product asks for on its own behalf (titles, summaries) has other names. */
+/** Query sources of agents; internal model calls (titles, summaries) have other names. */
 const BY_AGENTS = /^(sdk|cli|repl|agent[.:]|main)/;
 
 /**
- * Claude Code's own OpenTelemetry (since 2.1.139 with `agent_id`): spans and logs of every model call, with exact tokens, and of agents that completed.
- * A call is known by its request, an agent by its id. Texts are left out unless the user wants them in there.
+ * Claude Code's OpenTelemetry data (since 2.1.139 with `agent_id`): spans and logs of every model call with exact
+ * tokens, and of completed agents. A model call is identified by its request, an agent by its id. Texts are omitted
+ * unless the user enables them.
  */
 export class ClaudeTelemetry implements LiveReader {
   readonly #met: Set<string>;
@@ -24,9 +25,9 @@ export class ClaudeTelemetry implements LiveReader {
 
   save = () => [...this.#met];
 
-  threadIn(said: JsonObject): AgentKey | null {
-    for (const { item } of itemsIn(said)) {
-      const session = asWords(attributesOf(item)["session.id"]);
+  threadIn(batch: JsonObject): AgentKey | null {
+    for (const { item } of itemsIn(batch)) {
+      const session = asNonBlank(attributesOf(item)["session.id"]);
       if (session !== null) return key.thread(session);
     }
     return null;
@@ -35,23 +36,23 @@ export class ClaudeTelemetry implements LiveReader {
   timeIn = () => null;
   events = () => [];
 
-  read(out: FindingsOf, said: JsonObject, _: AgentKey, arrived: number) {
-    for (const { item, resource } of itemsIn(said)) {
-      const told = attributesOf(item);
-      const session = asWords(told["session.id"]);
+  read(out: FindingsOf, batch: JsonObject, _: AgentKey, arrived: number) {
+    for (const { item, resource } of itemsIn(batch)) {
+      const attributes = attributesOf(item);
+      const session = asNonBlank(attributes["session.id"]);
       if (session === null) continue;
-      const agent = asWords(told.agent_id);
+      const agent = asNonBlank(attributes.agent_id);
       const speaker = agent === null ? key.thread(session) : key.agent(session, agent);
-      const at = asTime(told["event.timestamp"]) ?? nanoTime(item.startTimeUnixNano) ?? nanoTime(item.timeUnixNano) ?? arrived;
+      const at = asTime(attributes["event.timestamp"]) ?? nanoTime(item.startTimeUnixNano) ?? nanoTime(item.timeUnixNano) ?? arrived;
       const part = out.part({ speaker, at });
-      const name = asText(item.name) ?? `claude_code.${asText(told["event.name"])}`;
-      if (isWork(name, told)) this.#meet(part, told, session, agent, asWords(resource["service.version"]));
-      readItem(part, name, item, told, session, speaker);
+      const name = asText(item.name) ?? `claude_code.${asText(attributes["event.name"])}`;
+      if (isWork(name, attributes)) this.#describe(part, attributes, session, agent, asNonBlank(resource["service.version"]));
+      readItem(part, name, item, attributes, session, speaker);
     }
   }
 
-  /** Says once of everybody who it is. */
-  #meet(out: FindingsOf, told: JsonObject, session: string, agent: string | null, productVersion: string | null) {
+  /** Describes each agent once. */
+  #describe(out: FindingsOf, attributes: JsonObject, session: string, agent: string | null, productVersion: string | null) {
     const name = `${session}/${agent ?? ""}`;
     if (this.#met.has(name)) return;
     this.#met.add(name);
@@ -59,9 +60,9 @@ export class ClaudeTelemetry implements LiveReader {
     const thread = key.thread(session);
     if (agent === null) return out.add({ type: "agent-described", agent: thread, ...(productVersion === null ? {} : { productVersion }) });
     const child = key.agent(session, agent);
-    const type = asWords(told["agent.name"]) ?? asWords(told.agent_type);
+    const type = asNonBlank(attributes["agent.name"]) ?? asNonBlank(attributes.agent_type);
     out.add({ type: "agent-described", agent: child, ...(type === null ? {} : { agentType: type }) });
-    const parent = asWords(told.parent_agent_id);
+    const parent = asNonBlank(attributes.parent_agent_id);
     const says = parent === null ? "its telemetry names no parent agent" : `its telemetry names agent ${parent} as its parent`;
     const rule = "telemetry.parent_agent_id";
     out.add({ type: "parent-named", child, parent: parent === null ? thread : key.agent(session, parent), rule, source: "protocol", confidence: 1, says });
@@ -70,42 +71,42 @@ export class ClaudeTelemetry implements LiveReader {
 
 const WORK = new Set(["claude_code.llm_request", "claude_code.api_request", "claude_code.tool", "claude_code.tool_result", "claude_code.subagent_completed"]);
 
-/** A session that only began is none yet. */
-const isWork = (name: string, told: JsonObject) => WORK.has(name) && isByAgents(told);
-const isByAgents = (told: JsonObject) => BY_AGENTS.test(asText(told.query_source) ?? asText(told.query_source_safe) ?? "main");
+/** A session without work is not recorded. */
+const isWork = (name: string, attributes: JsonObject) => WORK.has(name) && isByAgents(attributes);
+const isByAgents = (attributes: JsonObject) => BY_AGENTS.test(asText(attributes.query_source) ?? asText(attributes.query_source_safe) ?? "main");
 
-function readItem(out: FindingsOf, name: string, item: JsonObject, told: JsonObject, session: string, speaker: AgentKey) {
+function readItem(out: FindingsOf, name: string, item: JsonObject, attributes: JsonObject, session: string, speaker: AgentKey) {
   switch (name) {
     case "claude_code.llm_request":
     case "claude_code.api_request":
-      return readCall(out, told, session);
+      return readCall(out, attributes, session);
     case "claude_code.subagent_completed":
       return out.add(turnEnded(speaker, "completed", "its telemetry says that it completed"));
     case "claude_code.interaction":
       return out.addAt(nanoTime(item.endTimeUnixNano), turnEnded(speaker, "completed", "its telemetry says that its turn is over"));
     case "claude_code.user_prompt": {
-      const prompt = asWords(told.prompt);
+      const prompt = asNonBlank(attributes.prompt);
       if (prompt !== null && prompt !== "<REDACTED>") out.add({ type: "agent-described", agent: speaker, prompt });
     }
   }
 }
 
-/** Both a span and a log tell of the same call; only the log knows how long what was cached will be kept. */
-function readCall(out: FindingsOf, told: JsonObject, session: string) {
-  const request = asWords(told.request_id);
-  if (request === null || told.success === false || !isByAgents(told)) return;
+/** A span and a log describe the same call; only the log has the cache lifetime. */
+function readCall(out: FindingsOf, attributes: JsonObject, session: string) {
+  const request = asNonBlank(attributes.request_id);
+  if (request === null || attributes.success === false || !isByAgents(attributes)) return;
   out.add({
     type: "model-call",
     response: key.record(session, request),
-    model: asText(told.model) ?? "",
-    ...(told.speed === "fast" ? ({ fast: true } as const) : {}),
+    model: asText(attributes.model) ?? "",
+    ...(attributes.speed === "fast" ? ({ fast: true } as const) : {}),
     tokens: {
-      inputTokens: asCount(told.input_tokens),
-      outputTokens: asCount(told.output_tokens),
+      inputTokens: asCount(attributes.input_tokens),
+      outputTokens: asCount(attributes.output_tokens),
       reasoningTokens: 0,
-      cacheReadTokens: asCount(told.cache_read_tokens),
-      cacheWriteTokens: asCount(told.cache_creation_tokens),
-      cacheWrite1hTokens: asCount(told.cache_creation_1h_tokens),
+      cacheReadTokens: asCount(attributes.cache_read_tokens),
+      cacheWriteTokens: asCount(attributes.cache_creation_tokens),
+      cacheWrite1hTokens: asCount(attributes.cache_creation_1h_tokens),
     },
     chars: 0,
     ended: true,

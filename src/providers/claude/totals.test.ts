@@ -29,7 +29,7 @@ const totals = (record: object, path = THREAD_FILE) => {
   const first = path === THREAD_FILE ? mainWriter().user("Begin.") : agentWriter("a0b1").user("Begin.");
   return read({ [path]: [first, record] }).observations.filter((o) => o.type === "total-stated");
 };
-const traces = (...records: readonly unknown[]) => read({ [THREAD_FILE]: records }).observations.flatMap((o) => (o.type === "call-unrecorded" ? [o] : []));
+const traces = (...records: readonly unknown[]) => read({ [THREAD_FILE]: records }).observations.flatMap((o) => (o.type === "model-call-missing" ? [o] : []));
 
 describe("cost-state", () => {
   it("is what the session has used so far", () => {

@@ -66,7 +66,7 @@ describe("an agent's file", () => {
     expect(named.children).toMatchObject([{ agentId: "a0b1", status: "completed", statusSource: "parent_rollout", usage: { own: { calls: 0 } } }]);
   });
 
-  it("stands under its thread where that is named but gone, and the thread is told as missing", () => {
+  it("is placed in its thread if that is named but missing, and the thread is reported as missing", () => {
     const forest = forestOf({ [agentFile("a0b1")]: finishedAgent() });
     expect(forest.agents.get(key.agent(SESSION, "a0b1"))?.parent).toBe(key.thread(SESSION));
     expect(forest.problems.map((p) => p.code)).toEqual(["thread-missing"]);
@@ -106,7 +106,7 @@ describe("the product's own work", () => {
     expect(tree.children).toEqual([]);
   });
 
-  it("is a warm-up that nobody called, but not an agent whom somebody told to warm up", () => {
+  it("is a warm-up without a call, but not an agent prompted to warm up", () => {
     const warm = () => {
       const work = agentWriter("a0b1");
       return [work.user("Warmup"), work.assistant([text("Ready.")], usage)];
@@ -178,7 +178,7 @@ describe("a damaged file", () => {
     const cut = JSON.stringify(first).slice(0, 50);
     const files = { [THREAD_FILE]: main, [agentFile("a0b1")]: [first, cut + JSON.stringify(second)] };
     expect(treeFrom(files).children).toMatchObject([{ agentId: "a0b1", result: "Nearly." }]);
-    expect(codes(files)).toEqual([expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the whole record at its end was read$/)]);
+    expect(codes(files)).toEqual([expect.stringMatching(/^line-not-json .*:2: \d+ bytes; the complete record at its end was read$/)]);
   });
 
   it.each([
@@ -187,10 +187,10 @@ describe("a damaged file", () => {
   ])("gives it behind %s too, which would be passed over if it were whole", (_what, cut) => {
     const files = { [THREAD_FILE]: [cut + JSON.stringify({ ...main[0], gitBranch: "main" })] };
     expect(treeFrom(files)).toMatchObject({ prompt: "Begin." });
-    expect(codes(files)).toEqual([expect.stringContaining("the whole record at its end was read")]);
+    expect(codes(files)).toEqual([expect.stringContaining("the complete record at its end was read")]);
   });
 
-  it("with bytes that are no UTF-8 is read, and told", () => {
+  it("with invalid UTF-8 is read and reported", () => {
     const parser = claude.stream(THREAD_FILE)?.open({ path: THREAD_FILE, bytes: 1 });
     const bytes = Buffer.from(JSON.stringify(mainWriter().user("Beg@n.")));
     bytes[bytes.indexOf("@")] = 0xff;
@@ -327,15 +327,15 @@ describe("an agent of which no file is known", () => {
 
   it("ended as the last of several notifications says", () => {
     const main = mainWriter();
-    const told = (status: string) =>
+    const notification = (status: string) =>
       `<task-notification><task-id>a0b1</task-id><status>${status}</status><summary>Agent "Work" ${status}</summary></task-notification>`;
     const launched = { isAsync: true, status: "async_launched", agentId: "a0b1" };
     const records = [
       main.user("Begin."),
       main.assistant([agentCall(CALL, "Do it.")], { stop_reason: "tool_use" }),
       main.result(CALL, "Async agent launched successfully.", { toolUseResult: launched }),
-      main.user(told("failed")),
-      main.user(told("completed")),
+      main.user(notification("failed")),
+      main.user(notification("completed")),
     ];
     expect(treeFrom({ [THREAD_FILE]: records }).children).toMatchObject([
       { agentId: "a0b1", status: "completed", statusSource: "parent_rollout", background: true },

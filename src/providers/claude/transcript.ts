@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asObject, asText, asTime, asWords, decodeText, parseJson } from "../../core/json.ts";
+import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../core/json.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
@@ -14,14 +14,14 @@ import { CONVERSATION, keysOf, type Row, readRow, textOf } from "./rows.ts";
 import { readNotifications } from "./spawns.ts";
 import { TITLE, totalStated } from "./totals.ts";
 
-/** Known and of no use here: since 2.1.300 these are 97 % of the bytes, so they are passed over before they are parsed. */
+/** Records that are not needed. Since 2.1.300 these are 97 % of the bytes, so they are skipped before parsing. */
 const REQUEST_HEAD_BYTES = 400;
 const REQUEST = /^\{"type":"api-request",[^{}]*?"id":"([^"]+)","timestamp":"([^"]+)"/;
-/** A response comes soon after its request. */
+/** Number of requests remembered; a response follows soon after its request. */
 const OPEN_REQUESTS = 8;
 const REQUEST_PREFIX = new TextEncoder().encode('{"type":"api-request');
 const ATTACHMENT = /^\{"parentUuid":(?:null|"[^"]*"),"isSidechain":(?:true|false),(?:"agentId":"[^"]*",)?"attachment":\{"type":"([a-z_]+)"/;
-/** Attachments that carry something said. */
+/** Attachments that contain messages. */
 const SPOKEN_ATTACHMENTS = new Set(["queued_command", "task_status"]);
 
 const BOOKKEEPING = new Set(
@@ -39,8 +39,8 @@ interface Memory {
   readonly sawMain: boolean;
   readonly chains: readonly (readonly [string, string])[];
   readonly conversation: ConversationMemory;
-  readonly told: readonly string[];
-  readonly asked: readonly (readonly [string, number])[];
+  readonly stated: readonly string[];
+  readonly requests: readonly (readonly [string, number])[];
   readonly introduction: IntroductionMemory;
 }
 
@@ -49,22 +49,22 @@ export class Transcript implements Parser {
   readonly #file: SourceFile;
   readonly #introduction: Introduction;
   #session: string | null;
-  /** A file that is not what its place says: reported once, then passed over. */
+  /** The file is not what its path says: reported once, then skipped. */
   #refused: boolean;
-  /** Number of the last line that was handed to us. */
+  /** Number of the last line read. */
   #read: number;
-  /** A thread's own records have begun; sidechain records before that are a promoted agent's own, or a warm-up's. */
+  /** The thread's own records have begun; earlier sidechain records belong to a promoted agent or a warm-up. */
   #sawMain: boolean;
-  /** Inline agents: each sidechain record to the first record of its chain. */
+  /** Inline agents: the first record of the chain, by sidechain record. */
   readonly #chains: Map<string, string>;
   readonly #conversation: Conversation;
-  readonly #told: Set<string>;
+  readonly #stated: Set<string>;
   #last: { readonly line: number; readonly row: Row; readonly speaker: AgentKey } | null = null;
-  /** When the last requests were sent, by their ids. */
-  readonly #asked: Map<string, number>;
+  /** When the last requests were sent, by id. */
+  readonly #requests: Map<string, number>;
 
   constructor(of: TranscriptOf, file: SourceFile, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
@@ -74,8 +74,8 @@ export class Transcript implements Parser {
     this.#sawMain = memory?.sawMain ?? false;
     this.#chains = new Map(memory?.chains);
     this.#conversation = new Conversation(memory?.conversation);
-    this.#told = new Set(memory?.told);
-    this.#asked = new Map(memory?.asked);
+    this.#stated = new Set(memory?.stated);
+    this.#requests = new Map(memory?.requests);
     this.#introduction = new Introduction(of, file, memory?.introduction);
   }
 
@@ -87,8 +87,8 @@ export class Transcript implements Parser {
       sawMain: this.#sawMain,
       chains: [...this.#chains],
       conversation: this.#conversation.save(),
-      told: [...this.#told],
-      asked: [...this.#asked],
+      stated: [...this.#stated],
+      requests: [...this.#requests],
       introduction: this.#introduction.save(),
     };
   }
@@ -96,7 +96,7 @@ export class Transcript implements Parser {
   push(record: Uint8Array, line: number): Findings {
     this.#last = null;
     if (this.#refused) return NOTHING;
-    // A number left out is a line that could not even be handed to us.
+    // A skipped number is a line that could not be read at all.
     if (line > this.#read + 1) this.#introduction.damaged = true;
     this.#read = line;
     if (startsWith(record, REQUEST_PREFIX)) this.#noteRequest(decoder.decode(record.subarray(0, REQUEST_HEAD_BYTES)));
@@ -117,7 +117,7 @@ export class Transcript implements Parser {
       this.#file.path,
       line,
       "line-not-json",
-      `${record.length} bytes; the whole record at its end was read`,
+      `${record.length} bytes; the complete record at its end was read`,
     );
   }
 
@@ -149,20 +149,23 @@ export class Transcript implements Parser {
     return eventsOf(row, speaker, this.#session ?? "");
   }
 
-  /** Since 2.1.325 requests are recorded, and responses name theirs; what else stands in them is not read. */
+  /** Since 2.1.325 requests are recorded, and responses name theirs; other fields are not read. */
   #noteRequest(head: string) {
     const [, id, timestamp] = REQUEST.exec(head) ?? [];
     const at = asTime(timestamp);
     if (id === undefined || at === null) return;
-    this.#asked.set(id, at);
-    const [oldest] = this.#asked.keys();
-    if (this.#asked.size > OPEN_REQUESTS && oldest !== undefined) this.#asked.delete(oldest);
+    this.#requests.set(id, at);
+    const [oldest] = this.#requests.keys();
+    if (this.#requests.size > OPEN_REQUESTS && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** An agent's file must say that it is one, and of this thread. A damaged record is no witness: then the next one is asked. */
+  /**
+   * An agent's file must say that it is an agent's, and name this thread. A damaged record does not count; the next one
+   * is checked.
+   */
   #refusal(row: Row, line: number, isUtf8: boolean): Findings | null {
     if (this.#of.agent === null || this.#introduction.begun || row.type === "fork-context-ref" || !CONVERSATION.has(row.type)) return null;
-    // Of a session id that is damaged itself, the file's place knows better.
+    // If the session id itself is damaged, the path is more reliable.
     const isForeign = isUtf8 && this.#of.session !== null && row.sessionId !== null && row.sessionId !== this.#of.session;
     if (row.isSidechain === true && !isForeign) return null;
     if (!isUtf8 || (row.isSidechain === null && row.uuid === null)) {
@@ -199,7 +202,7 @@ export class Transcript implements Parser {
 
   #readConversation(out: FindingsOf, row: Row, speaker: AgentKey) {
     const session = this.#session ?? "unknown";
-    this.#conversation.read(out, row, session, this.#asked.get(asText(row.json.requestRef) ?? ""));
+    this.#conversation.read(out, row, session, this.#requests.get(asText(row.json.requestRef) ?? ""));
     if (row.type === "user") this.#readUser(out, row, speaker, session);
     if (row.type === "attachment") readNotifications(out, asText(asObject(row.json.attachment)?.prompt) ?? "", session);
     if (row.type === "progress") this.#readProgress(out, row, session);
@@ -210,14 +213,14 @@ export class Transcript implements Parser {
     const text = textOf(row);
     const isNote = isNotification(text);
     if (isNote) readNotifications(out, text, session);
-    const words = readUserText(text);
-    if (!isNote && words.is === "prompt" && words.text !== "") out.add({ type: "agent-described", agent: speaker, prompt: words.text });
+    const user = readUserText(text);
+    if (!isNote && user.is === "prompt" && user.text !== "") out.add({ type: "agent-described", agent: speaker, prompt: user.text });
   }
 
-  /** 2.1.42 to 2.1.80 tell of a child's progress in the parent's transcript, many times over. */
+  /** 2.1.42 to 2.1.80 repeat a child's progress in the parent's transcript. */
   #readProgress(out: FindingsOf, row: Row, session: string) {
     const data = asObject(row.json.data);
-    const [child, call] = [asWords(data?.agentId), asWords(row.json.parentToolUseID)];
+    const [child, call] = [asNonBlank(data?.agentId), asNonBlank(row.json.parentToolUseID)];
     if (data?.type !== "agent_progress" || child === null || call === null || !this.#once(`progress ${call} ${child}`)) return;
     out.add({
       type: "call-spawned",
@@ -232,24 +235,24 @@ export class Transcript implements Parser {
   #readBookkeeping(out: FindingsOf, row: Row) {
     const session = this.#session;
     if (session === null) return;
-    const title = (text: unknown, rank: number) => {
-      const words = asWords(text);
-      const leaf = asWords(row.json.leafUuid);
+    const title = (value: unknown, rank: number) => {
+      const text = asNonBlank(value);
+      const leaf = asNonBlank(row.json.leafUuid);
       const of = row.type === "summary" && leaf !== null ? { record: key.record(session, leaf) } : key.thread(session);
-      if (words !== null) out.addOfFile({ type: "thread-titled", of, title: words, rank });
+      if (text !== null) out.addOfFile({ type: "thread-titled", of, title: text, rank });
     };
     switch (row.type) {
       case "custom-title":
         return title(row.json.customTitle, 0);
       case "ai-title": {
-        const words = asWords(row.json.aiTitle);
-        // Written again and again, made once.
-        if (words !== null && this.#once(`title ${words}`)) out.add(TITLE);
-        return title(words, 1);
+        const text = asNonBlank(row.json.aiTitle);
+        // Repeated in the file; the model call is made once.
+        if (text !== null && this.#once(`title ${text}`)) out.add(TITLE);
+        return title(text, 1);
       }
       case "cost-state": {
         const total = totalStated(row);
-        // Whoever copies a transcript copies what another session had used.
+        // A copied transcript contains totals of another session.
         if (total !== null && this.#of.agent === null && (row.sessionId ?? session) === session) out.add(total);
         return;
       }
@@ -258,29 +261,29 @@ export class Transcript implements Parser {
       case "fork-context-ref":
         return out.addOfFile({ type: "agent-described", agent: key.agent(session, this.#of.agent ?? ""), kind: "fork" });
       case "queue-operation": {
-        // No conversation, but a sign of life, and the earliest word of a background agent's end.
-        out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
+        // Not a conversation record, but it shows activity and may report the end of a background agent first.
+        out.add({ type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false });
         return readNotifications(out, asText(row.json.content) ?? "", session);
       }
     }
   }
 
   #once(what: string): boolean {
-    const isNew = !this.#told.has(what);
-    this.#told.add(what);
+    const isNew = !this.#stated.has(what);
+    this.#stated.add(what);
     return isNew;
   }
 }
 
-/** 2.0.19 warms up before the user has typed anything, in the transcript of the thread. */
+/** 2.0.19 warms up in the thread's transcript before the user has typed anything. */
 const beginsWarmUp = (row: Row) => row.type === "user" && row.parentUuid === null && isWarmUp(readUserText(textOf(row)));
 
-/** Every record of a conversation begins so, and ends so. */
+/** Prefix and suffix of every conversation record. */
 const RECORD_START = '{"parentUuid":';
 const RECORD_END = /"(?:sessionId|version|gitBranch|slug)":"[^"]*"[^"]*$/;
 const RECORD_END_BYTES = 300;
 
-/** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
+/** A crash truncates a record, and the next one follows in the same line, complete. */
 function tornOff(text: string): { readonly value: unknown } | null {
   const start = text.lastIndexOf(RECORD_START);
   return start > 0 ? parseJson(text.slice(start)) : null;

@@ -1,18 +1,18 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { asObject, asWords, parseJson } from "../../core/json.ts";
-import type { AskedRow, Caller, Dialect, RequestTag, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import { asNonBlank, asObject, parseJson } from "../../core/json.ts";
+import type { Caller, Dialect, Interpreter, RequestRow, RequestTag, TailPart, ToolCall } from "../../core/traffic.ts";
 import * as key from "./keys.ts";
 import { readUserText } from "./prompt.ts";
 import { readRow } from "./rows.ts";
 import { readNotifications, readToolResult, spawnCalled } from "./spawns.ts";
 
-/** Claude Code's requests to the API: docs/formats/claude.md, "On the wire". */
+/** Claude Code's API requests: docs/formats/claude.md, "On the wire". */
 export const wire: Dialect = {
   vendor: "anthropic",
-  identify(asked): Caller | null {
-    const { headers } = asked;
-    const session = headers["x-claude-code-session-id"] ?? (isClaude(asked) ? sessionIn(asked) : null);
+  identify(request): Caller | null {
+    const { headers } = request;
+    const session = headers["x-claude-code-session-id"] ?? (isClaude(request) ? sessionIn(request) : null);
     if (session === undefined || session === null) return null;
     const [thread, id, above] = [key.thread(session), headers["x-claude-code-agent-id"], headers["x-claude-code-parent-agent-id"]];
     const mate = id?.includes("@") === true;
@@ -22,21 +22,21 @@ export const wire: Dialect = {
       agent: id === undefined ? null : key.agent(session, id),
       parent: id === undefined ? null : above === undefined ? thread : key.agent(session, above),
       rule: above === undefined ? "x-claude-code-agent-id" : "x-claude-code-parent-agent-id",
-      kind: mate ? "teammate" : isWorkflow(asked) ? "workflow" : null,
+      kind: mate ? "teammate" : isWorkflow(request) ? "workflow" : null,
       name: mate ? (id?.split("@", 1)[0] ?? null) : null,
       path: null,
       agentType: headers["x-claude-code-agent-type"] ?? null,
       // Since 2.1.175.
-      isAgent: asked.opening.includes("cc_is_subagent=true"),
+      isAgent: request.opening.includes("cc_is_subagent=true"),
       version: /^claude-cli\/([\w.-]+)/.exec(headers["user-agent"] ?? "")?.[1] ?? null,
-      cwd: cwdIn(asked),
-      tag: id === undefined ? tagOf(asked) : null,
+      cwd: cwdIn(request),
+      tag: id === undefined ? tagOf(request) : null,
     };
   },
   prompt({ first, tail, chain }) {
-    // What stands before it is context, or the history that a forked agent begins with.
+    // Earlier texts are context, or the history of a forked agent.
     const text = readUserText((chain.length > 1 ? tail.at(-1)?.texts.at(-1) : first.at(-1)) ?? "");
-    return text.is === "prompt" ? asWords(text.text.replace(FORK, "")) : null;
+    return text.is === "prompt" ? asNonBlank(text.text.replace(FORK, "")) : null;
   },
   open: (caller, _, saved) => new ClaudeVoice(sessionOf(caller.thread), saved),
   response: (thread, id) => key.record(sessionOf(thread), id),
@@ -52,33 +52,33 @@ const FORK = /^<fork-boilerplate>[\s\S]*<\/fork-boilerplate>\s*Your directive: /
 
 const sessionOf = (thread: AgentKey) => partsOf(thread).thread;
 
-/** Others fill `metadata.user_id` in as well. */
-const isClaude = ({ headers }: AskedRow) => /^claude-(cli|code)/.test(headers["user-agent"] ?? "") || headers["x-app"] !== undefined;
+/** Other clients set `metadata.user_id`, too. */
+const isClaude = ({ headers }: RequestRow) => /^claude-(cli|code)/.test(headers["user-agent"] ?? "") || headers["x-app"] !== undefined;
 
 /** Up to 2.1.70 `user_<hash>_account_<uuid>_session_<uuid>`, then JSON. */
-function sessionIn({ rest }: AskedRow): string | null {
-  const user = asWords(asObject(rest.metadata)?.user_id);
+function sessionIn({ rest }: RequestRow): string | null {
+  const user = asNonBlank(asObject(rest.metadata)?.user_id);
   if (user === null) return null;
-  return asWords(asObject(parseJson(user)?.value)?.session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user)?.[1] ?? null;
+  return asNonBlank(asObject(parseJson(user)?.value)?.session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user)?.[1] ?? null;
 }
 
-const isWorkflow = ({ headers, first }: AskedRow) =>
+const isWorkflow = ({ headers, first }: RequestRow) =>
   headers["x-claude-code-request-class"] === "workflow" || first.at(-1)?.startsWith("[Workflow harness") === true;
 
-const cwdIn = ({ opening, first }: AskedRow) =>
+const cwdIn = ({ opening, first }: RequestRow) =>
   /(?:Primary working directory|Working directory): ([^\n]+)/.exec([opening, ...first].join("\n"))?.[1]?.trim() ?? null;
 
-/** What the product asks a model for on its own behalf. By its own word where it gives one (CLAUDE_CODE_GATEWAY_HINT_HEADERS). */
-function tagOf(asked: AskedRow): RequestTag | null {
-  const stated = asked.headers["x-claude-code-request-class"];
+/** Recognises internal model calls, by a header if present (CLAUDE_CODE_GATEWAY_HINT_HEADERS). */
+function tagOf(request: RequestRow): RequestTag | null {
+  const stated = request.headers["x-claude-code-request-class"];
   if (stated === "compaction" || stated === "auxiliary") return stated;
-  const last = asked.tail.at(-1)?.texts.at(-1) ?? "";
+  const last = request.tail.at(-1)?.texts.at(-1) ?? "";
   if (/^Your task is to create a detailed summary of (?:the|this) conversation/.test(last.trimStart())) return "compaction";
-  if (asked.first.length === 1 && asked.chain.length === 1 && last === "Warmup") return "warmup";
-  if (asked.offered > 0) return null;
-  if (asked.rest.max_tokens === 1 && /^\s*quota\s*$/.test(last)) return "quota";
-  // Whatever works for somebody has tools.
-  return /\btitle\b/.test(asked.opening) ? "title" : "auxiliary";
+  if (request.first.length === 1 && request.chain.length === 1 && last === "Warmup") return "warmup";
+  if (request.offered > 0) return null;
+  if (request.rest.max_tokens === 1 && /^\s*quota\s*$/.test(last)) return "quota";
+  // Requests of agents have tools.
+  return /\btitle\b/.test(request.opening) ? "title" : "auxiliary";
 }
 
 interface Memory {
@@ -87,7 +87,7 @@ interface Memory {
 
 const NO_ROW = readRow({});
 
-class ClaudeVoice implements Voice {
+class ClaudeVoice implements Interpreter {
   readonly #session: string;
   readonly #spawns: Set<string>;
 
@@ -96,12 +96,12 @@ class ClaudeVoice implements Voice {
     this.#spawns = new Set((saved as Memory | undefined)?.spawns);
   }
 
-  told(out: FindingsOf, tail: readonly TailPart[]): void {
+  toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { texts, results } of tail) {
       for (const { id, isError, text } of results) {
         if (this.#spawns.delete(id)) readToolResult(out, { is: "tool-result", id, isError, text }, NO_ROW, this.#session, "maybe");
       }
-      // Before any reminder is taken out: that is where they stand.
+      // Before reminders are removed, because notifications are inside them.
       for (const text of texts) readNotifications(out, text, this.#session);
     }
   }
@@ -112,7 +112,7 @@ class ClaudeVoice implements Voice {
       this.#spawns.add(id);
       out.add(spawn);
     }
-    const to = name === "SendMessage" ? asWords(input.to) : null;
+    const to = name === "SendMessage" ? asNonBlank(input.to) : null;
     if (to !== null && /^a[0-9a-f]{6,}$/.test(to))
       out.add({
         type: "lifecycle",

@@ -37,5 +37,5 @@ it("a workflow whose folder is there has the agents of its folder alone", () => 
   const tree = treeFrom({ [THREAD_FILE]: thread(), [`${folder}/agent-a0b1.jsonl`]: [agent.user("Do it."), agent.assistant([text("Done.")])] });
   expect(tree.children).toMatchObject([{ agentId: "a0b1", kind: "workflow" }]);
   expect(tree.children).toHaveLength(1);
-  expect(tree.warnings.filter((words) => words.includes("no transcript of that"))).toEqual([]);
+  expect(tree.warnings.filter((words) => words.includes("their transcripts are missing"))).toEqual([]);
 });

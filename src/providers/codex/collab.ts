@@ -1,6 +1,6 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asObject, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/json.ts";
 import type { Lifecycle } from "../../core/observation.ts";
 import * as key from "./keys.ts";
 import { type Mail, notificationsIn } from "./mail.ts";
@@ -8,12 +8,12 @@ import { argumentsOf, itemOf, type Row, readable } from "./rows.ts";
 import { type AgentState, stateIn } from "./status.ts";
 
 interface Memory {
-  /** Calls of sub-agent tools that have no result yet, by their id. */
+  /** Calls of sub-agent tools without a result, by id. */
   readonly open: readonly (readonly [string, OpenCall])[];
   readonly spawns: readonly string[];
-  /** What is known of the agent behind a path: its thread, else the call that asked for it. */
+  /** The agent behind a path: its thread, else the call that requested it. */
   readonly paths: readonly (readonly [string, Child])[];
-  readonly told: readonly string[];
+  readonly mail: readonly string[];
 }
 
 interface OpenCall {
@@ -21,7 +21,7 @@ interface OpenCall {
   readonly target: string | null;
 }
 
-interface Asked {
+interface SpawnInput {
   readonly prompt?: string | null;
   readonly type?: string | null;
   readonly task?: string | null;
@@ -30,15 +30,15 @@ interface Asked {
 type Child = { readonly thread: string } | { readonly call: string };
 
 const TOOLS = new Set(["spawn_agent", "wait", "wait_agent", "send_input", "close_agent", "resume_agent", "followup_task", "assign_task", "interrupt_agent"]);
-/** What they say to an agent that is there already. */
+/** Tools that send a message to an existing agent. */
 const MESSAGES = new Set(["send_input", "send_message", "followup_task", "assign_task"]);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const asThread = (value: unknown): string | null => {
-  const id = asWords(value);
+  const id = asNonBlank(value);
   return id !== null && UUID.test(id) ? id.toLowerCase() : null;
 };
 
-/** One call of a sub-agent tool as the product itself notes it down, under all the names that versions have for it. */
+/** The product's own record of a sub-agent tool call, under the names of all versions. */
 interface Noted {
   readonly tool: string;
   readonly call: string;
@@ -46,14 +46,14 @@ interface Noted {
   readonly prompt: string | null;
 }
 
-/** What a thread's records say of its children: whom it asked for, who they are, how they ended. */
+/** What a thread's records say about its children: spawn calls, ids, ends. */
 export class Collab {
   readonly #thread: string;
   readonly #open: Map<string, OpenCall>;
   readonly #spawns: Set<string>;
   readonly #paths: Map<string, Child>;
-  /** Calls whose outcome the product has noted down already. */
-  readonly #told: Set<string>;
+  /** Calls whose outcome the product has recorded. */
+  readonly #recorded: Set<string>;
 
   constructor(thread: string, saved?: unknown) {
     const memory = saved as Memory | undefined;
@@ -61,24 +61,25 @@ export class Collab {
     this.#open = new Map(memory?.open);
     this.#spawns = new Set(memory?.spawns);
     this.#paths = new Map(memory?.paths);
-    this.#told = new Set(memory?.told);
+    this.#recorded = new Set(memory?.mail);
   }
 
-  save = (): Memory => ({ open: [...this.#open], spawns: [...this.#spawns], paths: [...this.#paths], told: [...this.#told] });
+  save = (): Memory => ({ open: [...this.#open], spawns: [...this.#spawns], paths: [...this.#paths], mail: [...this.#recorded] });
 
-  /** The model asks; `path` is the asking agent's own. Tools of other people's servers may have the same names. */
+  /** A tool call; `path` is the calling agent's own. Tools of MCP servers may have the same names. */
   called(out: FindingsOf, payload: JsonObject, path: string): void {
-    const [name, id, namespace] = [asWords(payload.name), asWords(payload.call_id), asWords(payload.namespace)];
+    const [name, id, namespace] = [asNonBlank(payload.name), asNonBlank(payload.call_id), asNonBlank(payload.namespace)];
     if (name === null || id === null || namespace?.startsWith("mcp__")) return;
     const input = asObject(argumentsOf(payload.arguments));
-    const to = MESSAGES.has(name) ? (asWords(input?.target) ?? asWords(input?.id)) : null;
+    const to = MESSAGES.has(name) ? (asNonBlank(input?.target) ?? asNonBlank(input?.id)) : null;
     if (to !== null) out.add({ type: "message-sent", to: { named: to } });
     if (!TOOLS.has(name)) return;
     this.#open.set(id, { tool: name, target: asThread(input?.target) ?? asThread(input?.id) });
-    if (name === "spawn_agent") this.#spawn(out, id, { prompt: promptIn(input), type: asWords(input?.agent_type), task: asWords(input?.task_name) }, path);
+    if (name === "spawn_agent")
+      this.#spawn(out, id, { prompt: promptIn(input), type: asNonBlank(input?.agent_type), task: asNonBlank(input?.task_name) }, path);
   }
 
-  #spawn(out: FindingsOf, id: string, { prompt, type, task }: Asked = {}, path = "") {
+  #spawn(out: FindingsOf, id: string, { prompt, type, task }: SpawnInput = {}, path = "") {
     this.#spawns.add(id);
     const offers = [
       ...(task == null ? [] : [key.pathMatch(this.#thread, `${path}/${task}`)]),
@@ -97,14 +98,14 @@ export class Collab {
     });
   }
 
-  /** The tool answers. Its answer is the only word of the outcome in files up to 0.143. */
-  answered(out: FindingsOf, id: string, text: string): void {
+  /** A tool result. In files up to 0.143 it is the only record of the outcome. */
+  toolResult(out: FindingsOf, id: string, text: string): void {
     const open = this.#open.get(id);
     if (open === undefined) return;
     this.#open.delete(id);
     const json = asObject(parseJson(text)?.value);
     if (open.tool === "spawn_agent") this.#spawned(out, id, json);
-    else if (this.#told.delete(id)) return;
+    else if (this.#recorded.delete(id)) return;
     else if (open.tool === "wait" || open.tool === "wait_agent")
       for (const [thread, status] of Object.entries(asObject(json?.status) ?? {})) this.#state(out, asThread(thread), stateIn(status), "waited for it");
     else if (open.tool === "close_agent" && json !== null) this.#closed(out, open.target);
@@ -112,13 +113,13 @@ export class Collab {
   }
 
   #spawned(out: FindingsOf, id: string, json: JsonObject | null) {
-    const [thread, path] = [asThread(json?.agent_id), asWords(json?.task_name)];
+    const [thread, path] = [asThread(json?.agent_id), asNonBlank(json?.task_name)];
     if (thread !== null) return this.#made(out, id, thread, "spawn_agent output", `the result of spawn_agent ${id} names thread ${thread}`);
     if (path !== null) {
       if (!this.#paths.has(path)) this.#paths.set(path, { call: id });
       return out.add({ type: "call-offers", call: key.call(this.#thread, id), match: key.pathMatch(this.#thread, path) });
     }
-    // Too deep, too many, no such tool: some sentence instead of an agent.
+    // Too deep, too many, no such tool: an error text instead of an agent.
     out.add({ type: "call-refused", call: key.call(this.#thread, id) });
   }
 
@@ -126,8 +127,8 @@ export class Collab {
     out.add({ type: "call-spawned", call: key.call(this.#thread, id), child: key.thread(thread), rule, source: "parent_rollout", says });
   }
 
-  /** The product notes down itself what a sub-agent tool did; for calls inside of JavaScript (code mode) that is all there is. */
-  noted(out: FindingsOf, row: Row): void {
+  /** The product's own record of a sub-agent tool; the only one for calls from JavaScript (code mode). */
+  toolRecord(out: FindingsOf, row: Row): void {
     const noted = notedIn(row);
     if (noted !== null) this.#note(out, noted);
     const activity = activityIn(row);
@@ -135,7 +136,7 @@ export class Collab {
   }
 
   #note(out: FindingsOf, { tool, call, receivers, prompt }: Noted) {
-    this.#told.add(call);
+    this.#recorded.add(call);
     for (const { thread, role, state } of receivers) {
       if (tool === "spawn_agent") {
         if (!this.#spawns.has(call)) this.#spawn(out, call, { prompt, type: role });
@@ -155,14 +156,14 @@ export class Collab {
         if (!this.#spawns.has(id)) this.#spawn(out, id);
         return this.#made(out, id, thread, "SubAgentActivity", `an activity record of spawn_agent ${id} says that ${whose} started as thread ${thread}`);
       case "interrupted":
-        return this.#say(out, key.thread(thread), { state: "shutdown", result: null }, "its parent interrupted it");
+        return this.#lifecycle(out, key.thread(thread), { state: "shutdown", result: null }, "its parent interrupted it");
       case "completed":
-        return this.#say(out, key.thread(thread), { state: "completed", result: null }, "its parent's records say that its turn completed");
+        return this.#lifecycle(out, key.thread(thread), { state: "completed", result: null }, "its parent's records say that its turn completed");
     }
   }
 
-  /** What a child wrote to this thread, or the product about it. */
-  told(out: FindingsOf, mail: Mail): void {
+  /** A message from a child to this thread, or from the product about a child. */
+  mail(out: FindingsOf, mail: Mail): void {
     if (mail.is !== "result" || mail.text === null) return;
     if (notificationsIn(mail.text).length > 0) {
       this.notified(out, mail.text);
@@ -183,37 +184,37 @@ export class Collab {
     const child = agent === null ? undefined : agent.startsWith("/") ? this.#paths.get(agent) : { thread: agent };
     if (child === undefined || state === null) return;
     const of = "thread" in child ? key.thread(child.thread) : { call: key.call(this.#thread, child.call) };
-    this.#say(out, of, state, `its parent ${how}: ${WORDS[state.state]}`);
+    this.#lifecycle(out, of, state, `its parent ${how}: ${STATE_TEXT[state.state]}`);
   }
 
   #closed(out: FindingsOf, thread: string | null) {
-    if (thread !== null) this.#say(out, key.thread(thread), { state: "shutdown", result: null }, "its parent closed it");
+    if (thread !== null) this.#lifecycle(out, key.thread(thread), { state: "shutdown", result: null }, "its parent closed it");
   }
 
   #revived(out: FindingsOf, thread: string | null, tool: string) {
-    if (thread !== null) this.#say(out, key.thread(thread), { state: "revived", result: null }, `its parent went on with it (${tool})`);
+    if (thread !== null) this.#lifecycle(out, key.thread(thread), { state: "revived", result: null }, `its parent went on with it (${tool})`);
   }
 
-  #say(out: FindingsOf, of: AgentKey | Exclude<Lifecycle["of"], AgentKey>, { state, result }: AgentState, says: string) {
+  #lifecycle(out: FindingsOf, of: AgentKey | Exclude<Lifecycle["of"], AgentKey>, { state, result }: AgentState, says: string) {
     out.add({ type: "lifecycle", of, state, source: "parent_rollout", says, result });
   }
 }
 
-const WORDS: Readonly<Record<AgentState["state"], string>> = {
+const STATE_TEXT: Readonly<Record<AgentState["state"], string>> = {
   launched: "it began",
-  revived: "it goes on",
+  revived: "it continues",
   completed: "it completed",
   errored: "it failed",
   shutdown: "it was shut down",
 };
 
-/** Calls that do nothing but wait for agents. */
+/** Tool calls that only wait for agents. */
 export const awaits = ({ name, namespace }: JsonObject): { readonly awaitsAgents?: true } =>
-  (name === "wait" || name === "wait_agent") && asWords(namespace)?.startsWith("mcp__") !== true ? { awaitsAgents: true } : {};
+  (name === "wait" || name === "wait_agent") && asNonBlank(namespace)?.startsWith("mcp__") !== true ? { awaitsAgents: true } : {};
 
-/** v1 takes a message or a list of items; v2 encrypts it. */
+/** v1 has a message or a list of items; v2 encrypts it. */
 function promptIn(input: JsonObject | null): string | null {
-  const items = asList(input?.items).flatMap((item) => asWords(asObject(item)?.text) ?? []);
+  const items = asList(input?.items).flatMap((item) => asNonBlank(asObject(item)?.text) ?? []);
   return readable(input?.message) ?? (items.length > 0 ? items.join("\n") : null);
 }
 
@@ -225,17 +226,17 @@ const EVENT_TOOLS: Readonly<Record<string, string>> = {
   "event_msg/collab_agent_interaction_end": "send_input",
 };
 
-/** `CollabAgentToolCall` in paginated files; the `collab_…_end` events that 0.102 to 0.136 kept for the app. */
+/** `CollabAgentToolCall` in paginated files; `collab_…_end` events in 0.102 to 0.136. */
 function notedIn(row: Row): Noted | null {
   const item = itemOf(row);
   if (item?.type === "CollabAgentToolCall" && item.id !== null) {
-    const roles = new Map(asList(item.json.receiver_agents).map((a) => [asThread(asObject(a)?.thread_id), asWords(asObject(a)?.agent_role)] as const));
+    const roles = new Map(asList(item.json.receiver_agents).map((a) => [asThread(asObject(a)?.thread_id), asNonBlank(asObject(a)?.agent_role)] as const));
     const states = asObject(item.json.agents_states) ?? {};
     const threads = asList(item.json.receiver_thread_ids).flatMap((id) => asThread(id) ?? []);
     const receivers = threads.map((thread) => ({ thread, role: roles.get(thread) ?? null, state: states[thread] }));
-    return { tool: asWords(item.json.tool) ?? "", call: item.id, receivers, prompt: readable(item.json.prompt) };
+    return { tool: asNonBlank(item.json.tool) ?? "", call: item.id, receivers, prompt: readable(item.json.prompt) };
   }
-  const [tool, call] = [EVENT_TOOLS[row.type], asWords(row.payload.call_id)];
+  const [tool, call] = [EVENT_TOOLS[row.type], asNonBlank(row.payload.call_id)];
   if (tool === undefined || call === null) return null;
   const { payload } = row;
   const one = asThread(payload.new_thread_id) ?? asThread(payload.receiver_thread_id);
@@ -243,7 +244,7 @@ function notedIn(row: Row): Noted | null {
     const thread = asThread(id);
     return thread === null ? [] : [{ thread, role: null, state }];
   });
-  const role = asWords(payload.new_agent_role) ?? asWords(payload.receiver_agent_role);
+  const role = asNonBlank(payload.new_agent_role) ?? asNonBlank(payload.receiver_agent_role);
   return { tool, call, receivers: one === null ? many : [{ thread: one, role, state: payload.status }], prompt: readable(payload.prompt) };
 }
 
@@ -261,5 +262,5 @@ function activityIn(row: Row): Activity | null {
   const thread = asThread(json?.agent_thread_id);
   return json === null || thread === null
     ? null
-    : { id: asWords(json.id) ?? asWords(json.event_id), kind: asWords(json.kind) ?? "", thread, path: asWords(json.agent_path) };
+    : { id: asNonBlank(json.id) ?? asNonBlank(json.event_id), kind: asNonBlank(json.kind) ?? "", thread, path: asNonBlank(json.agent_path) };
 }

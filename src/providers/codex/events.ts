@@ -1,27 +1,30 @@
 import type { EventDraft } from "../../core/event.ts";
 import type { RecordKey } from "../../core/ids.ts";
-import { asList, asObject, asText, asWords } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText } from "../../core/json.ts";
 import * as key from "./keys.ts";
 import { mailIn, notificationsIn } from "./mail.ts";
 import { itemOf, type Row, textOf } from "./rows.ts";
-import { errorWords, stateIn } from "./status.ts";
+import { errorText, stateIn } from "./status.ts";
 import { toolUseIn } from "./tools.ts";
 
-interface Told {
+interface EventContext {
   readonly thread: string;
   readonly keys: readonly RecordKey[];
   readonly response: RecordKey | null;
 }
 
-/** A line as people want to read it. Most things stand in a file twice, as the model and as the product see them: each is told once. */
-export function eventsOf(row: Row, { thread, keys, response }: Told): EventDraft[] {
+/**
+ * The events of a line. Most things are in a file twice, once for the model and once for the product; each is returned
+ * once.
+ */
+export function eventsOf(row: Row, { thread, keys, response }: EventContext): EventDraft[] {
   const base = { speaker: key.thread(thread), keys, at: row.at, tool: null, response };
   const one = (kind: EventDraft["kind"], text: string | null): EventDraft[] => (text === null || text.trim() === "" ? [] : [{ ...base, kind, text }]);
   const mail = mailIn(row);
   if (mail !== null) {
-    if (mail.is === "result") return one("note", notificationWords(mail.text ?? "") ?? `${mail.author}: ${mail.text}`);
-    const words = mail.text ?? "(encrypted by Codex)";
-    return one("user", mail.is === "task" ? words : `${mail.author}: ${words}`);
+    if (mail.is === "result") return one("note", notificationText(mail.text ?? "") ?? `${mail.author}: ${mail.text}`);
+    const text = mail.text ?? "(encrypted by Codex)";
+    return one("user", mail.is === "task" ? text : `${mail.author}: ${text}`);
   }
   const use = toolUseIn(row, thread);
   if (use !== null) {
@@ -43,42 +46,42 @@ function spoken(row: Row, one: (kind: EventDraft["kind"], text: string | null) =
     case "response_item/reasoning":
       return one("reasoning", reasoningIn(payload.summary) || reasoningIn(payload.content));
     case "compacted":
-      return one("compaction", asWords(payload.message) ?? "The conversation was compacted");
+      return one("compaction", asNonBlank(payload.message) ?? "The conversation was compacted");
     case "event_msg/task_complete":
-      return payload.error == null ? [] : one("error", errorWords(payload.error));
+      return payload.error == null ? [] : one("error", errorText(payload.error));
     case "event_msg/turn_aborted":
-      return one("error", `The turn was aborted: ${asWords(payload.reason) ?? "no reason is given"}`);
+      return one("error", `The turn was aborted: ${asNonBlank(payload.reason) ?? "no reason is given"}`);
     case "event_msg/error":
       return one("error", asText(payload.message));
     case "event_msg/entered_review_mode":
-      return one("note", `A review began: ${asWords(payload.user_facing_hint) ?? "changes"}`);
+      return one("note", `A review began: ${asNonBlank(payload.user_facing_hint) ?? "changes"}`);
     case "event_msg/item_completed": {
       const item = itemOf(row);
       if (item?.type === "UserMessage") return one("user", textOf(item.json.content));
-      return item?.type === "EnteredReviewMode" ? one("note", `A review began: ${asWords(item.json.user_facing_hint) ?? "changes"}`) : [];
+      return item?.type === "EnteredReviewMode" ? one("note", `A review began: ${asNonBlank(item.json.user_facing_hint) ?? "changes"}`) : [];
     }
     default:
       return [];
   }
 }
 
-/** Of what is put before a user's words only the word about a child is of interest. */
+/** Of the context before a user's message only notifications about children are of interest. */
 function messageEvents({ payload }: Row, one: (kind: EventDraft["kind"], text: string | null) => EventDraft[]): EventDraft[] {
   const text = textOf(payload.content);
   if (payload.role === "assistant") return one("assistant", text);
-  return payload.role === "user" ? one("note", notificationWords(text)) : [];
+  return payload.role === "user" ? one("note", notificationText(text)) : [];
 }
 
-function notificationWords(text: string): string | null {
-  const words = notificationsIn(text).map(({ agent, status }) => {
-    const told = stateIn(status);
-    const state = told?.state ?? String(status);
-    return `${agent} ${state}${told?.result == null ? "" : `: ${told.result}`}`;
+function notificationText(text: string): string | null {
+  const lines = notificationsIn(text).map(({ agent, status }) => {
+    const end = stateIn(status);
+    const state = end?.state ?? String(status);
+    return `${agent} ${state}${end?.result == null ? "" : `: ${end.result}`}`;
   });
-  return words.length === 0 ? null : words.join("\n");
+  return lines.length === 0 ? null : lines.join("\n");
 }
 
 const reasoningIn = (parts: unknown) =>
   asList(parts)
-    .flatMap((part) => asWords(asObject(part)?.text) ?? [])
+    .flatMap((part) => asNonBlank(asObject(part)?.text) ?? [])
     .join("\n");

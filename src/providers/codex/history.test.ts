@@ -41,7 +41,7 @@ describe("the own part of a rollout", () => {
     expect(own(begun({ forked_from_id: "x" }), [row("turn_context", {}, { at: 3 }), later])).toEqual([false, true]);
   });
 
-  it("is told by the turns alone, where the first line is lost", () => {
+  it("is recognised by the turns alone if the first line is missing", () => {
     expect(own(new History(THREAD), [turn(2), row("compacted"), turn(101)])).toEqual([false, false, true]);
   });
 

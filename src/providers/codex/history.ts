@@ -1,4 +1,4 @@
-import { asNumber, asWords } from "../../core/json.ts";
+import { asNonBlank, asNumber } from "../../core/json.ts";
 import { type Row, timeInId } from "./rows.ts";
 
 interface Memory {
@@ -15,8 +15,9 @@ const TURNS = new Set(["event_msg/task_started", "turn_context"]);
 const COPYING_MS = 2_000;
 
 /**
- * Tells the thread's own lines from those it inherited. A forked thread begins with its ancestors' history: their first lines, their turns, even the call
- * that spawned it. The first line is its identity; its own part begins with the first turn that is not older than the thread itself.
+ * Distinguishes the thread's own lines from inherited ones. A forked thread begins with its ancestors' history: their
+ * first lines, their turns, even the call that spawned it. The first line is its identity; its own part begins with the
+ * first turn that is not older than the thread.
  */
 export class History {
   readonly #bornAt: number | null;
@@ -38,36 +39,36 @@ export class History {
 
   save = (): Memory => ({ inherited: this.#inherited, startOrdinal: this.#startOrdinal, firstAt: this.#firstAt, hasTurnIds: this.#hasTurnIds });
 
-  /** The line that says whose file it is. A fork that keeps its history in another file (`history_base`) has nothing copied in its own. */
+  /** The first line of the file. A fork that keeps its history in another file (`history_base`) contains no copies. */
   begin({ at, payload }: Row): void {
     this.#firstAt = at;
     this.#startOrdinal = asNumber(payload.subagent_history_start_ordinal);
-    this.#inherited = this.#startOrdinal !== null || (asWords(payload.forked_from_id) !== null && payload.history_base == null);
+    this.#inherited = this.#startOrdinal !== null || (asNonBlank(payload.forked_from_id) !== null && payload.history_base == null);
   }
 
   isOwn(row: Row): boolean {
     if (row.type === "session_meta") {
       // The ancestors' first lines follow the thread's own.
-      if (asWords(row.payload.id)?.toLowerCase() !== this.#thread) this.#inherited = true;
+      if (asNonBlank(row.payload.id)?.toLowerCase() !== this.#thread) this.#inherited = true;
       return false;
     }
-    // Where the first line is lost, a turn older than the thread shows that this is a fork.
-    if (this.#firstAt === null && TURNS.has(row.type) && this.isForeignTurn(asWords(row.payload.turn_id))) this.#inherited = true;
+    // If the first line is missing, a turn older than the thread indicates a fork.
+    if (this.#firstAt === null && TURNS.has(row.type) && this.isForeignTurn(asNonBlank(row.payload.turn_id))) this.#inherited = true;
     if (this.#inherited && this.#beginsOwnPart(row)) this.#inherited = false;
     return !this.#inherited;
   }
 
-  /** The turn is one of an ancestor's, and is only told of here. */
+  /** The turn belongs to an ancestor. */
   isForeignTurn(turn: string | null): boolean {
     const at = timeInId(turn);
     return at !== null && this.#bornAt !== null && at < this.#bornAt;
   }
 
   #beginsOwnPart({ type, at, ordinal, payload }: Row): boolean {
-    // A migrated file may name the place behind its end: then the turns tell.
+    // A migrated file may name a position after its end; then the turns decide.
     if (this.#startOrdinal !== null && ordinal !== null && ordinal >= this.#startOrdinal) return true;
     if (TURNS.has(type)) {
-      const turn = timeInId(asWords(payload.turn_id));
+      const turn = timeInId(asNonBlank(payload.turn_id));
       this.#hasTurnIds ||= turn !== null;
       if (turn !== null) return this.#bornAt !== null && turn >= this.#bornAt;
     }

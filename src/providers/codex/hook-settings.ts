@@ -4,17 +4,17 @@ const EVENTS = ["UserPromptSubmit", "SubagentStart", "SubagentStop", "Stop", "Se
 const BEGIN = "# retinue: begin of its hooks\n";
 const END = "# retinue: end of its hooks\n";
 
-/** `config.toml`. Tables may follow anything, so that ours stand at its end, between marks, and can be taken out again to the byte. */
+/** `config.toml`. Our tables are at the end of the file, between marker lines, so that they can be removed exactly. */
 export const hookSettings: HookSettings = {
   file: "config.toml",
   next: "Codex asks whether it may run them: start it once and trust the hooks",
   install(text, command) {
     const before = text === null ? "" : without(text);
     const [top = ""] = before.split(/^[ \t]*\[/m, 1);
-    if (/^[ \t]*hooks[ \t]*=/m.test(top)) return { wrong: "its hooks are written as one value, to which nothing can be added" };
+    if (/^[ \t]*hooks[ \t]*=/m.test(top)) return { wrong: "its hooks are an inline value, which cannot be extended" };
     const gap = before === "" || before.endsWith("\n") ? "" : "\n";
     const tables = EVENTS.map((event) => `[[hooks.${event}]]\n[[hooks.${event}.hooks]]\ntype = "command"\ncommand = ${tomlText(command)}\n`);
-    // What had no newline at its end is marked, so that it will have none again.
+    // Marks a file without a final newline, so that it can be restored exactly.
     return `${before}${gap}${gap === "" ? BEGIN : BEGIN.replace("\n", " (no newline before)\n")}${tables.join("")}${END}`;
   },
   uninstall: without,
@@ -28,7 +28,7 @@ function without(text: string): string {
   );
 }
 
-/** Basic strings of TOML escape as JSON does. */
+/** TOML basic strings use JSON's escapes. */
 const tomlText = (text: string) => JSON.stringify(text);
 
 function untoml(quoted: string): string {
@@ -36,7 +36,7 @@ function untoml(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;
   } catch {
-    // TOML knows escapes that JSON does not.
+    // TOML has escapes that JSON does not have.
     return quoted.slice(1, -1);
   }
 }

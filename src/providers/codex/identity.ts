@@ -1,12 +1,12 @@
 import type { FindingsOf } from "../../core/findings.ts";
-import { asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
 import type { AgentDescribed } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 
-/** Work of the product's own, which it does in threads that look like agents'. */
+/** Internal work that Codex does in threads like those of agents. */
 const OWN_WORK = new Set(["compact", "memory_consolidation"]);
-/** Since 0.146 whoever writes a paginated thread holds a lock. */
+/** Since 0.146 the writer of a paginated thread holds a lock. */
 const LOCKS_SINCE = [0, 146];
 
 interface Origin {
@@ -17,23 +17,23 @@ interface Origin {
   readonly ownWork: string | null;
 }
 
-/** `session_meta`: what a thread says of itself in the first line of its file. */
+/** `session_meta`: the first line of a file. */
 export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: SourceFile): Origin {
   const agent = key.thread(id);
   const origin = originOf(meta);
   const { parent, path, nickname, type, ownWork } = origin;
   out.addOfFile({ type: "agent-described", agent, file: { path: file.path, bytes: file.bytes, bornMs: file.bornMs ?? null } });
-  const forkedFrom = parent === null ? asWords(meta.forked_from_id) : null;
+  const forkedFrom = parent === null ? asNonBlank(meta.forked_from_id) : null;
   out.addOfFile({
     type: "agent-described",
     agent,
-    ...words("cwd", meta.cwd),
-    ...words("branch", asObject(meta.git)?.branch),
-    ...words("productVersion", meta.cli_version),
-    ...words("name", nickname),
-    ...words("agentType", type),
-    ...words("path", path),
-    ...words("description", path),
+    ...textField("cwd", meta.cwd),
+    ...textField("branch", asObject(meta.git)?.branch),
+    ...textField("productVersion", meta.cli_version),
+    ...textField("name", nickname),
+    ...textField("agentType", type),
+    ...textField("path", path),
+    ...textField("description", path),
     ...(forkedFrom === null ? {} : { forkedFrom: key.thread(forkedFrom) }),
     ...(ownWork === null ? {} : { internal: { why: `its source is ${ownWork}`, unlessSpawned: false } }),
     ...(file.isForeign !== true && meta.history_mode === "paginated" && isAtLeast(asText(meta.cli_version) ?? "") ? { marksProcess: true as const } : {}),
@@ -52,7 +52,7 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
   placeParent(out, meta, id, parent);
   if (path !== null)
     out.add({
-      type: "answers",
+      type: "spawn-match",
       agent,
       match: key.pathMatch(parent, path),
       rule: "agent_path",
@@ -63,9 +63,12 @@ export function introduce(out: FindingsOf, meta: JsonObject, id: string, file: S
   return origin;
 }
 
-/** Where the parent's own file is lost, the root that both belong to still holds them together. Migration writes the thread itself there, which says nothing. */
+/**
+ * If the parent's file is missing, places it below the common root. Migration writes the thread itself there, which
+ * means nothing.
+ */
 function placeParent(out: FindingsOf, meta: JsonObject, id: string, parent: string) {
-  const root = asWords(meta.session_id)?.toLowerCase() ?? null;
+  const root = asNonBlank(meta.session_id)?.toLowerCase() ?? null;
   if (root === null || root === id || root === parent) return;
   const says = `thread ${id}, whose parent it is, belongs to session ${root}`;
   out.add({
@@ -79,25 +82,25 @@ function placeParent(out: FindingsOf, meta: JsonObject, id: string, parent: stri
   });
 }
 
-/** Who made it and what it is called, in the first line of its file or in Codex's list of threads. */
+/** The parent and names of a thread, from the first line of its file or from Codex's list of threads. */
 export function originOf(meta: JsonObject): Origin {
   const source = asObject(meta.source);
   const subagent = source?.subagent;
   const spawn = asObject(asObject(subagent)?.thread_spawn);
-  const word = asWords(subagent) ?? asWords(asObject(subagent)?.other);
-  const internal = source !== null && "internal" in source ? (asWords(source.internal) ?? "the product") : null;
+  const word = asNonBlank(subagent) ?? asNonBlank(asObject(subagent)?.other);
+  const internal = source !== null && "internal" in source ? (asNonBlank(source.internal) ?? "the product") : null;
   return {
-    parent: (asWords(meta.parent_thread_id) ?? asWords(spawn?.parent_thread_id))?.toLowerCase() ?? null,
-    path: asWords(meta.agent_path) ?? asWords(spawn?.agent_path),
-    nickname: asWords(meta.agent_nickname) ?? asWords(spawn?.agent_nickname),
-    type: asWords(meta.agent_role) ?? asWords(meta.agent_type) ?? asWords(spawn?.agent_role) ?? asWords(spawn?.agent_type) ?? word,
+    parent: (asNonBlank(meta.parent_thread_id) ?? asNonBlank(spawn?.parent_thread_id))?.toLowerCase() ?? null,
+    path: asNonBlank(meta.agent_path) ?? asNonBlank(spawn?.agent_path),
+    nickname: asNonBlank(meta.agent_nickname) ?? asNonBlank(spawn?.agent_nickname),
+    type: asNonBlank(meta.agent_role) ?? asNonBlank(meta.agent_type) ?? asNonBlank(spawn?.agent_role) ?? asNonBlank(spawn?.agent_type) ?? word,
     ownWork: internal ?? (word !== null && OWN_WORK.has(word) ? word : null),
   };
 }
 
-/** A field of its own for what says something. */
-export const words = <K extends keyof AgentDescribed>(field: K, value: unknown) => {
-  const text = asWords(value);
+/** The field, if the value is not blank. */
+export const textField = <K extends keyof AgentDescribed>(field: K, value: unknown) => {
+  const text = asNonBlank(value);
   return text === null ? {} : { [field]: text };
 };
 

@@ -10,14 +10,14 @@ import { STATE_STREAM } from "./state.ts";
 import { CodexStream, isPrinted, wrap } from "./stream.ts";
 import { wire } from "./wire.ts";
 
-/** What live sources say, by the folder in which it is kept. */
+/** Live readers by the folder of their recordings. */
 const STREAM = { open: () => new CodexStream(), promptIn: () => null };
 const LIVE = {
-  run: liveStream(STREAM),
-  hooks: liveStream({ open: (saved) => new CodexHooks(saved), promptIn: () => null }),
+  run: liveStream("stream", STREAM),
+  hooks: liveStream("hook", { open: (saved) => new CodexHooks(saved), promptIn: () => null }),
 } as const;
 
-/** Codex, 0.99 to 0.166. How each format is known: docs/formats/codex.md. */
+/** Codex, 0.99 to 0.166. Sources of the format: docs/formats/codex.md. */
 export const codex: Provider = {
   name: NAME,
   product: "Codex",

@@ -1,6 +1,6 @@
 import type { Row } from "./rows.ts";
 
-/** Whole kinds whose parts we know, and single lines. `_begin`, `_end` and `_delta` events were kept by some versions for the app. */
+/** Known kinds of lines. `_begin`, `_end` and `_delta` events were written by some versions. */
 const KNOWN = new Set(
   [
     "session_meta turn_context world_state compacted token_usage_record inter_agent_communication inter_agent_communication_metadata",

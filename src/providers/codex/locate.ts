@@ -1,13 +1,13 @@
-/** What a file below a Codex home is, by its path alone. */
+/** The type of a file in a Codex home, by its path. */
 export type CodexFile =
-  /** `name` stays the same wherever the file goes: it may be archived, and packed when it is old. */
+  /** `name` stays the same if the file is archived or packed. */
   | { readonly is: "rollout"; readonly thread: string; readonly name: string; readonly packed: boolean }
   | { readonly is: "lock"; readonly thread: string }
-  /** Codex's own list of threads; the number rises when its form changes. */
+  /** Codex's own list of threads; the number increases with its schema. */
   | { readonly is: "state" };
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-/** After a revert a thread goes on in another file, which has an id of its own behind the thread's. */
+/** After a revert a thread continues in another file, with an additional id after the thread's. */
 const ROLLOUT = new RegExp(`^(?:sessions|archived_sessions)/(?:.+/)?(rollout-.+?-(${UUID})(?:_[^/]+)?)\\.jsonl(\\.zst)?$`, "i");
 const LOCK = new RegExp(`^thread-writer-locks/(${UUID})\\.lock$`, "i");
 
@@ -21,7 +21,7 @@ export function locate(path: string): CodexFile | null {
   return locked === undefined ? null : { is: "lock", thread: locked.toLowerCase() };
 }
 
-/** Where a rollout may lie: in the folder of the day it is called after, or archived; and packed, or not. */
+/** Possible paths of a rollout: in the folder of its day or archived, packed or not. */
 export function placesOf({ name }: Extract<CodexFile, { is: "rollout" }>): readonly string[] {
   const [, year, month, day] = /^rollout-(\d{4})-(\d{2})-(\d{2})T/.exec(name) ?? [];
   const folders = [...(day === undefined ? [] : [`sessions/${year}/${month}/${day}`]), "archived_sessions"];

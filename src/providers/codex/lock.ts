@@ -2,7 +2,10 @@ import { FindingsOf } from "../../core/findings.ts";
 import type { Parser, SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 
-/** `thread-writer-locks/<thread>.lock`, since 0.146: empty, and locked by the process that writes the thread. Removed when that ends well. */
+/**
+ * `thread-writer-locks/<thread>.lock`, since 0.146: empty, and locked by the process that writes the thread. Removed on
+ * a clean exit.
+ */
 export function writerLock(thread: string, file: SourceFile): Parser {
   const speaker = key.thread(thread);
   return {

@@ -1,18 +1,18 @@
-import { asList, asObject, asText, asWords, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, parseJson } from "../../core/json.ts";
 import { isCiphertext, type Row, textOf } from "./rows.ts";
 
-/** What one agent wrote to another. */
+/** A message from one agent to another. */
 export interface Mail {
   /** Paths, such as `/root/alpha`. */
   readonly author: string;
   readonly recipient: string;
-  /** `task`: something to do. `result`: how a turn of the author's ended. */
+  /** `task`: an assignment. `result`: the end of a turn of the author. */
   readonly is: "task" | "message" | "result";
-  /** Null where Codex keeps it encrypted. */
+  /** Null if Codex encrypts it. */
   readonly text: string | null;
 }
 
-/** A word of the product about one of an agent's children. */
+/** A notification of the product about a child. */
 export interface Notification {
   /** A thread id (v1) or a path (v2). */
   readonly agent: string;
@@ -22,7 +22,7 @@ export interface Notification {
 const HEAD = /^Message Type: (\w+)\nTask name: [^\n]*\nSender: [^\n]*\nPayload:\n*/;
 const NOTIFICATION = /<subagent_notification>\s*([\s\S]*?)\s*<\/subagent_notification>/g;
 
-/** Since 0.143 an `agent_message`; 0.140 a line of its own; up to 0.135 a message of the assistant whose text is JSON. */
+/** Since 0.143 an `agent_message`; 0.140 a separate line; up to 0.135 an assistant message whose text is JSON. */
 export function mailIn({ type, payload }: Row): Mail | null {
   switch (type) {
     case "response_item/agent_message":
@@ -37,34 +37,34 @@ export function mailIn({ type, payload }: Row): Mail | null {
 }
 
 function letter(from: unknown, to: unknown, content: unknown): Mail | null {
-  const [author, recipient] = [asWords(from), asWords(to)];
+  const [author, recipient] = [asNonBlank(from), asNonBlank(to)];
   if (author === null || recipient === null) return null;
   const plain = textOf(content);
   const kind = HEAD.exec(plain)?.[1];
-  const secret = asList(content).flatMap((part) => asWords(asObject(part)?.encrypted_content) ?? []);
-  const text = [plain.replace(HEAD, ""), ...secret].filter((words) => words !== "").join("\n");
+  const secret = asList(content).flatMap((part) => asNonBlank(asObject(part)?.encrypted_content) ?? []);
+  const text = [plain.replace(HEAD, ""), ...secret].filter((part) => part !== "").join("\n");
   const is = kind === "FINAL_ANSWER" ? "result" : kind === "NEW_TASK" ? "task" : "message";
   return { author, recipient, is, text: isUnreadable(secret) ? null : text };
 }
 
-/** A message between agents as versions up to 0.140 write it. */
+/** A message between agents as written up to 0.140. */
 export function note(value: unknown): Mail | null {
   const json = asObject(value);
-  const [author, recipient] = [asWords(json?.author), asWords(json?.recipient)];
+  const [author, recipient] = [asNonBlank(json?.author), asNonBlank(json?.recipient)];
   if (json === null || author === null || recipient === null || !author.startsWith("/")) return null;
   const text = asText(json.content) ?? "";
-  const secret = asWords(json.encrypted_content);
+  const secret = asNonBlank(json.encrypted_content);
   const is = notificationsIn(text).length > 0 ? "result" : json.trigger_turn === true ? "task" : "message";
   return { author, recipient, is, text: secret === null ? text : isUnreadable([secret]) ? null : secret };
 }
 
 const isUnreadable = (secret: readonly string[]) => secret.some(isCiphertext);
 
-/** Also in a message from the user, where the product puts it for v1. */
+/** Also in a user message, where the product puts it for v1. */
 export function notificationsIn(text: string): Notification[] {
   return [...text.matchAll(NOTIFICATION)].flatMap(([, body = ""]) => {
     const json = asObject(parseJson(body)?.value);
-    const agent = asWords(json?.agent_path) ?? asWords(json?.agent_id);
+    const agent = asNonBlank(json?.agent_path) ?? asNonBlank(json?.agent_id);
     return json === null || agent === null ? [] : [{ agent, status: json.status }];
   });
 }

@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asObject, asText, asWords, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
-import type { RecordRead, Stand, TotalStated } from "../../core/observation.ts";
+import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
+import type { RecordRead, RecordState, TotalStated } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { awaits, Collab } from "./collab.ts";
 import { eventsOf } from "./events.ts";
@@ -11,14 +11,14 @@ import * as key from "./keys.ts";
 import { isKnown } from "./known.ts";
 import { type Mail, mailIn } from "./mail.ts";
 import { itemOf, type Row, readRow, textOf } from "./rows.ts";
-import { errorWords } from "./status.ts";
+import { errorText } from "./status.ts";
 import { type Counted, TokenCounter } from "./tokens.ts";
 import { type ToolUse, toolUseIn } from "./tools.ts";
 
-/** What the path of a rollout tells. */
+/** What the path of a rollout says. */
 export interface RolloutOf {
   readonly thread: string;
-  /** Of the file, wherever it lies. */
+  /** Independent of the file's folder. */
   readonly name: string;
 }
 
@@ -31,54 +31,58 @@ interface Memory {
   readonly model: string;
   readonly hasTurns: boolean;
   readonly isOpen: boolean;
-  readonly said: string | null;
-  readonly isToldEncrypted: boolean;
-  readonly answers: number;
+  readonly lastText: string | null;
+  readonly isEncryptionStated: boolean;
+  readonly responses: number;
   readonly counted: number;
-  readonly inAnswer: boolean;
+  readonly inResponse: boolean;
   readonly history: unknown;
   readonly tokens: unknown;
   readonly collab: unknown;
 }
 
-/** Of no use here, and large: passed over by their first bytes. */
+/** Large records that are not needed; skipped by their first bytes. */
 const PASSED_OVER = /^\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"world_state"/;
 const HEAD_BYTES = 96;
 const decoder = new TextDecoder();
 
-/** One thread's file, `rollout-<time>-<thread>.jsonl`: what the thread did, and before that, in a fork, what its ancestors did. */
+/**
+ * The file of a thread, `rollout-<time>-<thread>.jsonl`: its own work and, in a fork, that of its ancestors before it.
+ */
 export class Rollout implements Parser {
   readonly #of: RolloutOf;
   readonly #file: SourceFile;
   readonly #thread: string;
   #identified: boolean;
   #placed: boolean;
-  /** A fork that keeps its history in another file goes on from that file's total. Where the first line is lost, it may be one. */
+  /**
+   * A fork that keeps its history in another file continues that file's total. True also if the first line is missing.
+   */
   #goesOn: boolean;
-  /** What its parent calls it. */
+  /** The parent's name for it. */
   #path: string | null;
-  /** Whose call made it, until its first task shows which. */
+  /** The parent, until the first task shows which call spawned it. */
   #parent: string | null;
   #model: string;
-  /** Since 0.107 the product writes down where turns begin and end. */
+  /** Since 0.107 starts and ends of turns are recorded. */
   #hasTurns: boolean;
   #isOpen: boolean;
-  /** The last thing said in this turn. */
-  #said: string | null;
-  #isToldEncrypted: boolean;
-  #answers: number;
-  /** The last of them whose tokens were told. */
+  /** The last text of this turn. */
+  #lastText: string | null;
+  #isEncryptionStated: boolean;
+  #responses: number;
+  /** The last response whose tokens were counted. */
   #counted: number;
-  #inAnswer: boolean;
+  #inResponse: boolean;
   readonly #history: History;
   readonly #tokens: TokenCounter;
   readonly #collab: Collab;
   #last: { readonly line: number; readonly row: Row } | null = null;
-  /** The line of the record at hand, with its place in it where another record stands before it. */
+  /** The current record: its line, and its offset if another record precedes it. */
   #record = "";
 
   constructor(of: RolloutOf, file: SourceFile, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
@@ -91,11 +95,11 @@ export class Rollout implements Parser {
     this.#model = memory?.model ?? "";
     this.#hasTurns = memory?.hasTurns ?? false;
     this.#isOpen = memory?.isOpen ?? false;
-    this.#said = memory?.said ?? null;
-    this.#isToldEncrypted = memory?.isToldEncrypted ?? false;
-    this.#answers = memory?.answers ?? 0;
+    this.#lastText = memory?.lastText ?? null;
+    this.#isEncryptionStated = memory?.isEncryptionStated ?? false;
+    this.#responses = memory?.responses ?? 0;
     this.#counted = memory?.counted ?? 0;
-    this.#inAnswer = memory?.inAnswer ?? false;
+    this.#inResponse = memory?.inResponse ?? false;
     this.#history = new History(this.#thread, memory?.history);
     this.#tokens = new TokenCounter(this.#thread, memory?.tokens);
     this.#collab = new Collab(this.#thread, memory?.collab);
@@ -111,11 +115,11 @@ export class Rollout implements Parser {
       model: this.#model,
       hasTurns: this.#hasTurns,
       isOpen: this.#isOpen,
-      said: this.#said,
-      isToldEncrypted: this.#isToldEncrypted,
-      answers: this.#answers,
+      lastText: this.#lastText,
+      isEncryptionStated: this.#isEncryptionStated,
+      responses: this.#responses,
       counted: this.#counted,
-      inAnswer: this.#inAnswer,
+      inResponse: this.#inResponse,
       history: this.#history.save(),
       tokens: this.#tokens.save(),
       collab: this.#collab.save(),
@@ -134,10 +138,10 @@ export class Rollout implements Parser {
     if (row === null)
       return this.#damaged(problemAt(this.#file.path, line, "record-malformed", json === null ? "not an object" : "no type or no payload"), line);
     if (!isKnown(row)) return this.#damaged(problemAt(this.#file.path, line, "record-unknown", row.type), line);
-    // Of a number that may be damaged nothing is counted: the next total makes up for it.
+    // A number that may be damaged is not counted; the next total includes it.
     const isDoubtful = !isUtf8 && COUNTS.has(row.type);
     const found = isDoubtful ? this.#findings(line, null, []) : this.#read(row, line);
-    if (whole === null) found.problem("line-not-json", `${record.length} bytes; the whole record at its end was read`);
+    if (whole === null) found.problem("line-not-json", `${record.length} bytes; the complete record at its end was read`);
     if (!isUtf8) found.problem("text-not-utf8", `${record.length} bytes`);
     return found;
   }
@@ -146,10 +150,10 @@ export class Rollout implements Parser {
     if (this.#last?.line !== line) this.push(record, line, name);
     if (this.#last?.line !== line) return [];
     const { row } = this.#last;
-    return eventsOf(row, { thread: this.#thread, keys: this.#keysOf(row), response: isAnswerRow(row) ? this.#answerKey() : null });
+    return eventsOf(row, { thread: this.#thread, keys: this.#keysOf(row), response: isResponseRow(row) ? this.#responseKey() : null });
   }
 
-  /** A file that cannot be read as it is is still there, and its name says whose it is. */
+  /** Even an unreadable file names its thread by its file name. */
   #damaged(found: Findings, line: number): Findings {
     if (this.#placed) return found;
     const out = this.#findings(line, null, []);
@@ -171,7 +175,7 @@ export class Rollout implements Parser {
     if (row.type === "session_meta" && this.#isIdentity(row)) return this.#identify(row, line);
     const isOwn = this.#history.isOwn(row);
     if (!isOwn && row.type === "event_msg/token_count") this.#tokens.inherit(row.payload);
-    const isTold = isOwn && !this.#isToldOfAnother(row);
+    const isTold = isOwn && !this.#isOfAnother(row);
     if (isTold) this.#count(row);
     const out = this.#findings(line, row.at, isTold ? this.#keysOf(row) : []);
     if (!this.#placed) this.#place(out);
@@ -181,9 +185,9 @@ export class Rollout implements Parser {
     return out;
   }
 
-  /** The first line of a file is of the thread it is called after; a fork's ancestors come later. */
+  /** The first line of a file belongs to its thread; a fork's ancestors come later. */
   #isIdentity({ payload }: Row): boolean {
-    return !this.#identified && asWords(payload.id)?.toLowerCase() === this.#thread;
+    return !this.#identified && asNonBlank(payload.id)?.toLowerCase() === this.#thread;
   }
 
   #identify(row: Row, line: number): FindingsOf {
@@ -198,23 +202,23 @@ export class Rollout implements Parser {
     return out;
   }
 
-  /** A review's turns are told of in its parent's file as well, and a fork is told how its parent's turn ended. */
-  #isToldOfAnother(row: Row): boolean {
-    const whose = asWords(row.payload.thread_id);
+  /** A review's turns are also in its parent's file, and a fork contains the end of its parent's turn. */
+  #isOfAnother(row: Row): boolean {
+    const whose = asNonBlank(row.payload.thread_id);
     if (itemOf(row) !== null && whose !== null) return whose.toLowerCase() !== this.#thread;
-    return (row.type === "event_msg/task_complete" || row.type === "event_msg/turn_aborted") && this.#history.isForeignTurn(asWords(row.payload.turn_id));
+    return (row.type === "event_msg/task_complete" || row.type === "event_msg/turn_aborted") && this.#history.isForeignTurn(asNonBlank(row.payload.turn_id));
   }
 
-  /** The lines of an answer have nothing in common but that they follow each other. */
+  /** Lines of one response share no id; they only follow each other. */
   #count(row: Row) {
-    if (isAnswerRow(row)) {
-      if (!this.#inAnswer) this.#answers += 1;
-      this.#inAnswer = true;
-    } else if (!BETWEEN.has(row.type)) this.#inAnswer = false;
+    if (isResponseRow(row)) {
+      if (!this.#inResponse) this.#responses += 1;
+      this.#inResponse = true;
+    } else if (!BETWEEN.has(row.type)) this.#inResponse = false;
   }
 
-  #answerKey = () => key.answer(this.#of.name, this.#answers);
-  #keysOf = (row: Row) => [key.line(this.#of.name, this.#record), ...(isAnswerRow(row) ? [this.#answerKey()] : [])];
+  #responseKey = () => key.responseLines(this.#of.name, this.#responses);
+  #keysOf = (row: Row) => [key.line(this.#of.name, this.#record), ...(isResponseRow(row) ? [this.#responseKey()] : [])];
 
   #readOwn(out: FindingsOf, row: Row) {
     const { type, payload } = row;
@@ -224,29 +228,29 @@ export class Rollout implements Parser {
     if (use !== null) return this.#readTool(out, row, use);
     switch (type) {
       case "turn_context":
-        this.#model = asWords(payload.model) ?? this.#model;
+        this.#model = asNonBlank(payload.model) ?? this.#model;
         return;
       case "event_msg/task_started":
         return this.#began(out);
       case "event_msg/task_complete":
         return this.#completed(out, row);
       case "event_msg/turn_aborted":
-        return this.#aborted(out, asWords(payload.reason) ?? "no reason is given");
+        return this.#aborted(out, asNonBlank(payload.reason) ?? "no reason is given");
       case "event_msg/token_count":
-        // Before it got any answer, it can only be told what its parent had used.
-        if (this.#answers === 0 && !this.#tokens.hasRecords) return this.#tokens.inherit(payload);
+        // Before the first response, a total can only be the parent's.
+        if (this.#responses === 0 && !this.#tokens.hasRecords) return this.#tokens.inherit(payload);
         this.#used(out, this.#tokens.total(payload));
         return this.#stated(out, this.#tokens.totalInCount(payload, this.#goesOn));
       case "token_usage_record":
         this.#used(out, this.#tokens.record(payload));
         return this.#stated(out, this.#tokens.totalInRecord(payload, this.#goesOn));
       case "event_msg/thread_name_updated": {
-        const title = asWords(payload.thread_name) ?? asWords(payload.name);
+        const title = asNonBlank(payload.thread_name) ?? asNonBlank(payload.name);
         if (title !== null) out.addOfFile({ type: "thread-titled", of: key.thread(this.#thread), title, rank: 0 });
         return;
       }
       case "event_msg/user_message":
-        return this.#asked(out, asText(payload.message) ?? "");
+        return this.#userMessage(out, asText(payload.message) ?? "");
       case "response_item/message":
         return this.#message(out, row);
       case "compacted":
@@ -259,57 +263,57 @@ export class Rollout implements Parser {
   }
 
   #readItem(out: FindingsOf, row: Row) {
-    this.#collab.noted(out, row);
+    this.#collab.toolRecord(out, row);
     const item = itemOf(row);
-    if (item?.type === "UserMessage") this.#asked(out, textOf(item.json.content));
+    if (item?.type === "UserMessage") this.#userMessage(out, textOf(item.json.content));
     if (item?.type === "EnteredReviewMode") this.#reviewed(out, item.json);
   }
 
   #reviewed(out: FindingsOf, json: JsonObject) {
-    this.#prompt(out, `Review ${asWords(json.user_facing_hint) ?? "changes"}`);
+    this.#prompt(out, `Review ${asNonBlank(json.user_facing_hint) ?? "changes"}`);
   }
 
   #readMail(out: FindingsOf, mail: Mail) {
-    this.#collab.told(out, mail);
+    this.#collab.mail(out, mail);
     const isToMe = mail.is !== "result" && (this.#path === null || mail.recipient === this.#path);
     if (isToMe && mail.is === "task") this.#prompt(out, mail.text);
-    out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), message: isToMe });
+    out.add({ ...SIGN_OF_LIFE, role: "user", state: this.#state("open"), message: isToMe });
   }
 
   #prompt(out: FindingsOf, text: string | null) {
     const agent = key.thread(this.#thread);
     if (text !== null) return out.add({ type: "agent-described", agent, prompt: text });
-    if (!this.#isToldEncrypted) out.addOfFile({ type: "agent-described", agent, warning: "its task text is encrypted by Codex and cannot be shown" });
-    this.#isToldEncrypted = true;
+    if (!this.#isEncryptionStated) out.addOfFile({ type: "agent-described", agent, warning: "its task text is encrypted by Codex and cannot be shown" });
+    this.#isEncryptionStated = true;
   }
 
   #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, input, text, isError }: ToolUse) {
     if (is === "call") {
       out.planned(input);
-      out.add({ ...SIGN_OF_LIFE, role: "assistant", stands: this.#stand("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
+      out.add({ ...SIGN_OF_LIFE, role: "assistant", state: this.#state("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
       this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {
-      out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), results: [{ call, isError }] });
-      if (type === "response_item/function_call_output") this.#collab.answered(out, asText(payload.call_id) ?? "", text ?? "");
+      out.add({ ...SIGN_OF_LIFE, role: "user", state: this.#state("open"), results: [{ call, isError }] });
+      if (type === "response_item/function_call_output") this.#collab.toolResult(out, asText(payload.call_id) ?? "", text ?? "");
     } else out.add({ ...SIGN_OF_LIFE, calls: [{ call, name: name ?? "" }], results: [{ call, isError }] });
   }
 
-  /** What the model says. What users say stands elsewhere without all that is put around it. */
+  /** Model messages. User messages are read from other lines, without the context around them. */
   #message(out: FindingsOf, { payload }: Row) {
     const text = textOf(payload.content);
     if (payload.role === "user") return this.#collab.notified(out, text);
     if (payload.role !== "assistant") return;
-    this.#said = text;
-    out.add({ ...SIGN_OF_LIFE, role: "assistant", certain: false, stands: this.#stand("answered"), text: this.#hasTurns ? null : text, message: true });
+    this.#lastText = text;
+    out.add({ ...SIGN_OF_LIFE, role: "assistant", certain: false, state: this.#state("answered"), text: this.#hasTurns ? null : text, message: true });
   }
 
-  #asked(out: FindingsOf, text: string) {
-    this.#said = null;
+  #userMessage(out: FindingsOf, text: string) {
+    this.#lastText = null;
     if (text.trim() !== "") {
       this.#prompt(out, text);
       this.#answersCall(out, text);
     }
-    out.add({ ...SIGN_OF_LIFE, role: "user", stands: this.#stand("open"), message: true });
+    out.add({ ...SIGN_OF_LIFE, role: "user", state: this.#state("open"), message: true });
   }
 
   #answersCall(out: FindingsOf, text: string) {
@@ -317,29 +321,32 @@ export class Rollout implements Parser {
     const match = key.promptMatch(this.#parent, text);
     this.#parent = null;
     const says = "its first task is the prompt of the call";
-    out.add({ type: "answers", agent: key.thread(this.#thread), match, rule: "prompt", source: "inferred", exclusive: true, says });
+    out.add({ type: "spawn-match", agent: key.thread(this.#thread), match, rule: "prompt", source: "inferred", exclusive: true, says });
   }
 
-  /** Where turns are written down, nothing else says how the thread stands. */
-  #stand = (stands: Stand): Stand | null => (this.#hasTurns ? null : stands);
+  /** If turns are recorded, only they decide the state. */
+  #state = (state: RecordState): RecordState | null => (this.#hasTurns ? null : state);
 
-  #turn(out: FindingsOf, stands: Stand, turn: string, text: string | null = null) {
+  #turn(out: FindingsOf, state: RecordState, turn: string, text: string | null = null) {
     this.#hasTurns = true;
-    this.#isOpen = stands === "open";
-    out.add({ ...SIGN_OF_LIFE, stands, turn, text });
+    this.#isOpen = state === "open";
+    out.add({ ...SIGN_OF_LIFE, state, turn, text });
   }
 
-  /** A turn that begins while the one before never ended: the process was killed, and up to 0.150 what the last answer used may be lost with it. */
+  /**
+   * A turn begins although the last one did not end: the process was killed. Up to 0.150 the usage of the last response
+   * may be missing.
+   */
   #began(out: FindingsOf) {
     if (this.#isOpen) this.#tokens.resumed();
-    if (this.#isOpen && this.#counted < this.#answers) out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
+    if (this.#isOpen && this.#counted < this.#responses) out.add({ type: "agent-described", agent: key.thread(this.#thread), warning: LOST_COUNT });
     this.#turn(out, "open", "its last turn has not ended");
   }
 
   #completed(out: FindingsOf, { payload }: Row) {
     const error = payload.error ?? null;
-    if (error !== null) return this.#turn(out, "failed", `its last turn failed: ${errorWords(error)}`);
-    this.#turn(out, "answered", "its last turn is complete", asWords(payload.last_agent_message) ?? this.#said);
+    if (error !== null) return this.#turn(out, "failed", `its last turn failed: ${errorText(error)}`);
+    this.#turn(out, "answered", "its last turn is complete", asNonBlank(payload.last_agent_message) ?? this.#lastText);
   }
 
   #aborted(out: FindingsOf, reason: string) {
@@ -353,13 +360,13 @@ export class Rollout implements Parser {
 
   #used(out: FindingsOf, counted: Counted | null) {
     if (counted === null) return;
-    this.#inAnswer = false;
-    this.#counted = this.#answers;
-    out.add({ type: "model-call", ...counted, rows: this.#answerKey(), model: this.#model, chars: 0, ended: true });
+    this.#inResponse = false;
+    this.#counted = this.#responses;
+    out.add({ type: "model-call", ...counted, rows: this.#responseKey(), model: this.#model, chars: 0, ended: true });
   }
 }
 
-/** A crash cuts a record off, and the next one is written behind it in the same line: that one is whole. */
+/** A crash truncates a record, and the next one follows in the same line, complete. */
 function tornOff(text: string): { readonly value: unknown } | null {
   const start = text.lastIndexOf('{"timestamp":"');
   return start > 0 ? parseJson(text.slice(start)) : null;
@@ -367,14 +374,14 @@ function tornOff(text: string): { readonly value: unknown } | null {
 
 type FindingsKeys = ConstructorParameters<typeof FindingsOf>[0]["keys"];
 
-const LOST_COUNT = "it was killed before Codex wrote down what its last answer used: tokens and cost are too low";
+const LOST_COUNT = "it was killed before Codex recorded the usage of its last response: tokens and cost are too low";
 
-const SIGN_OF_LIFE: RecordRead = { type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false };
+const SIGN_OF_LIFE: RecordRead = { type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false };
 
 const COUNTS = new Set(["event_msg/token_count", "token_usage_record"]);
-/** Lines that stand between those of one answer. */
+/** Lines that may occur between those of one response. */
 const BETWEEN = new Set(["event_msg/item_completed", "event_msg/agent_message", "event_msg/agent_reasoning", "event_msg/token_count", "token_usage_record"]);
 
-function isAnswerRow({ type, payload }: Row): boolean {
+function isResponseRow({ type, payload }: Row): boolean {
   return type === "response_item/reasoning" || (type === "response_item/message" && payload.role === "assistant") || /^response_item\/\w+_call$/.test(type);
 }

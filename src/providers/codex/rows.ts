@@ -1,8 +1,8 @@
-import { asList, asNumber, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/json.ts";
 
 /** One line of a rollout. */
 export interface Row {
-  /** `response_item`, `event_msg`, `session_meta`, …; for the first two the kind of the payload comes after a slash. */
+  /** `response_item`, `event_msg`, `session_meta`, …; for the first two followed by a slash and the payload's type. */
   readonly type: string;
   readonly at: number | null;
   /** Its number in a paginated file; null in a legacy one. */
@@ -11,13 +11,13 @@ export interface Row {
 }
 
 export function readRow(json: JsonObject): Row | null {
-  const [type, payload] = [asWords(json.type), asObject(json.payload)];
+  const [type, payload] = [asNonBlank(json.type), asObject(json.payload)];
   if (type === null || payload === null) return null;
   const kind = type === "response_item" || type === "event_msg" ? `${type}/${asText(payload.type) ?? ""}` : type;
   return { type: kind, at: asTime(json.timestamp), ordinal: asNumber(json.ordinal), payload };
 }
 
-/** The item of an `item_completed`, which paginated files have instead of many kinds of events. */
+/** The item of an `item_completed`, which replaces many event types in paginated files. */
 export interface Item {
   readonly type: string;
   readonly id: string | null;
@@ -26,11 +26,11 @@ export interface Item {
 
 export function itemOf({ type, payload }: Row): Item | null {
   const item = type === "event_msg/item_completed" ? asObject(payload.item) : null;
-  const kind = asWords(item?.type);
-  return item === null || kind === null ? null : { type: kind, id: asWords(item.id), json: item };
+  const kind = asNonBlank(item?.type);
+  return item === null || kind === null ? null : { type: kind, id: asNonBlank(item.id), json: item };
 }
 
-/** The words of a content: a string, or a list of parts. */
+/** The text of a content: a string, or a list of parts. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)
@@ -39,25 +39,25 @@ export function textOf(content: unknown): string {
     .join("\n");
 }
 
-/** What a tool gave back: a string, a list of parts, or an object around either. */
+/** A tool result: a string, a list of parts, or an object around either. */
 export const outputText = (output: unknown): string => textOf(asObject(output)?.content ?? asObject(output)?.output ?? output);
 
-/** Arguments are JSON in a string; what is no JSON stays the string it is. */
+/** Arguments are JSON in a string; other strings are returned unchanged. */
 export function argumentsOf(value: unknown): unknown {
   const text = asText(value);
   return text === null ? value : (parseJson(text)?.value ?? text);
 }
 
-/** The service hands out task texts as ciphertext (Fernet tokens) since 0.138; only the service can read them. */
+/** Since 0.138 the service returns task texts as ciphertext (Fernet tokens). */
 export const isCiphertext = (text: string) => /^gAAAA[\w-]{16,}={0,2}$/.test(text.trim());
 
-/** Words that say something, or null for what is encrypted. */
+/** The text; null if it is blank or encrypted. */
 export function readable(value: unknown): string | null {
-  const words = asWords(value);
-  return words === null || isCiphertext(words) ? null : words;
+  const text = asNonBlank(value);
+  return text === null || isCiphertext(text) ? null : text;
 }
 
-/** When a UUID of version 7 was made; null for any other id. */
+/** Creation time of a version 7 UUID; null for other ids. */
 export function timeInId(id: string | null): number | null {
   return id !== null && /^[0-9a-f]{8}-[0-9a-f]{4}-7/i.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 }

@@ -47,7 +47,7 @@ describe("Codex's own list of threads", () => {
     expect(found.flatMap((o) => (o.type === "parent-named" ? [[o.child, o.parent, o.rule]] : []))).toEqual([["codex:b", "codex:a", "threads.source"]]);
   });
 
-  it("is told of where it has another form", () => {
+  it("is reported if it has another schema", () => {
     expect(planOf({ userVersion: 9, tables: new Map([["other", ["id"]]]) })).toEqual({ unknown: "has no table of threads, but other" });
   });
 });

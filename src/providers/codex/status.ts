@@ -1,4 +1,4 @@
-import { asObject, asWords } from "../../core/json.ts";
+import { asNonBlank, asObject } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
 
 export interface AgentState {
@@ -6,18 +6,21 @@ export interface AgentState {
   readonly result: string | null;
 }
 
-/** An `AgentStatus`: `"running"`, `{"completed": "…"}` and so on. Null for what ends nothing: `pending_init`, `running`, `not_found`. */
+/**
+ * Parses an `AgentStatus`: `"running"`, `{"completed": "…"}` and so on. Null for states that are not an end:
+ * `pending_init`, `running`, `not_found`.
+ */
 export function stateIn(value: unknown): AgentState | null {
   if (value === "shutdown" || value === "interrupted") return { state: "shutdown", result: null };
   if (value === "completed") return { state: "completed", result: null };
-  const told = asObject(value);
-  if (told === null) return null;
-  if ("completed" in told) return { state: "completed", result: asWords(told.completed) };
-  return "errored" in told ? { state: "errored", result: asWords(told.errored) } : null;
+  const status = asObject(value);
+  if (status === null) return null;
+  if ("completed" in status) return { state: "completed", result: asNonBlank(status.completed) };
+  return "errored" in status ? { state: "errored", result: asNonBlank(status.errored) } : null;
 }
 
-/** An error as people want to read it: services put JSON into the message. */
-export function errorWords(error: unknown): string {
-  const text = typeof error === "string" ? error : (asWords(asObject(error)?.message) ?? "no reason is given");
+/** A readable error: services put JSON into the message. */
+export function errorText(error: unknown): string {
+  const text = typeof error === "string" ? error : (asNonBlank(asObject(error)?.message) ?? "no reason is given");
   return /"message"\s*:\s*"((?:[^"\\]|\\.)+)"/.exec(text)?.[1]?.replace(/\\(.)/g, "$1") ?? text;
 }

@@ -1,31 +1,31 @@
 import { commandOf, hasFlag } from "../../core/command.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
 import * as key from "./keys.ts";
-import { errorWords } from "./status.ts";
+import { errorText } from "./status.ts";
 
 const NAMES = new Set(["codex", "@openai/codex"]);
 const ENDS = { completed: "completed", errored: "errored", shutdown: "shutdown", interrupted: "shutdown" } as const;
 
 /** `codex exec --json`. */
-export function wrap(words: readonly string[]): Wrapping | null {
-  const command = commandOf(words);
+export function wrap(argv: readonly string[]): Wrapping | null {
+  const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
-  const at = words.findIndex((word) => word === "exec" || word === "e");
+  const at = argv.findIndex((word) => word === "exec" || word === "e");
   const speaks = at >= 0 && hasFlag(command.args, "--json", "--experimental-json");
-  return speakingOnly(speaks, speaks ? words : at < 0 ? null : words.toSpliced(at + 1, 0, "--json"));
+  return outputOnly(speaks, speaks ? argv : at < 0 ? null : argv.toSpliced(at + 1, 0, "--json"));
 }
 
 /**
- * What `codex exec --json` prints. Its items have numbers of their own instead of the ids that stand in the rollouts, so that only agents and their ends are
- * read: whom the thread asked for (v1; of v2 it prints nothing but waiting), and what became of each.
+ * Reads `codex exec --json`. Its items are numbered and lack the ids of the rollouts, so only agents and their ends are
+ * read: the agents that the thread spawned (v1; for v2 only waiting is printed), and their states.
  */
 export class CodexStream implements LiveReader {
-  threadIn(said: JsonObject): AgentKey | null {
-    const id = said.type === "thread.started" ? asWords(said.thread_id) : null;
+  threadIn(line: JsonObject): AgentKey | null {
+    const id = line.type === "thread.started" ? asNonBlank(line.thread_id) : null;
     return id === null ? null : key.thread(id);
   }
 
@@ -33,21 +33,21 @@ export class CodexStream implements LiveReader {
   events = () => [];
   save = () => null;
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
-    if (said.type === "thread.started") out.add(AT_WORK);
-    if (said.type === "turn.completed") out.add(turnEnded(thread, "completed", "its stream says that its turn completed"));
-    if (said.type === "turn.failed") out.add(turnEnded(thread, "errored", `its stream says that its turn failed: ${errorWords(said.error)}`));
-    const item = asObject(said.item);
+  read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
+    if (line.type === "thread.started") out.add(AT_WORK);
+    if (line.type === "turn.completed") out.add(turnEnded(thread, "completed", "its stream says that its turn completed"));
+    if (line.type === "turn.failed") out.add(turnEnded(thread, "errored", `its stream says that its turn failed: ${errorText(line.error)}`));
+    const item = asObject(line.item);
     if (item?.type === "collab_tool_call") readCollab(out, item);
   }
 }
 
 /** Whether Codex printed a line: the first one names the thread. */
-export const isPrinted = (said: JsonObject): boolean | null => (said.type === "thread.started" && asWords(said.thread_id) !== null ? true : null);
+export const isPrinted = (line: JsonObject): boolean | null => (line.type === "thread.started" && asNonBlank(line.thread_id) !== null ? true : null);
 
 function readCollab(out: FindingsOf, item: JsonObject) {
-  const [sender, prompt] = [asWords(item.sender_thread_id), asWords(item.prompt)];
-  const receivers = asList(item.receiver_thread_ids).flatMap((id) => asWords(id) ?? []);
+  const [sender, prompt] = [asNonBlank(item.sender_thread_id), asNonBlank(item.prompt)];
+  const receivers = asList(item.receiver_thread_ids).flatMap((id) => asNonBlank(id) ?? []);
   for (const id of item.tool === "spawn_agent" && sender !== null ? receivers : []) {
     const child = key.thread(id);
     out.add({ type: "agent-described", agent: child, ...(prompt === null ? {} : { prompt }) });
@@ -56,11 +56,11 @@ function readCollab(out: FindingsOf, item: JsonObject) {
     out.part({ speaker: child }).add(AT_WORK);
   }
   for (const [id, value] of Object.entries(asObject(item.agents_states) ?? {})) {
-    const told = asObject(value);
-    const state = ENDS[asText(told?.status) as keyof typeof ENDS] as (typeof ENDS)[keyof typeof ENDS] | undefined;
+    const agent = asObject(value);
+    const state = ENDS[asText(agent?.status) as keyof typeof ENDS] as (typeof ENDS)[keyof typeof ENDS] | undefined;
     if (state === undefined) continue;
-    const message = asWords(told?.message);
-    const why = state === "errored" && message !== null ? `: ${errorWords(message)}` : "";
-    out.add(turnEnded(key.thread(id), state, `its parent's stream says ${told?.status}${why}`, state === "completed" ? message : null));
+    const message = asNonBlank(agent?.message);
+    const why = state === "errored" && message !== null ? `: ${errorText(message)}` : "";
+    out.add(turnEnded(key.thread(id), state, `its parent's stream says ${agent?.status}${why}`, state === "completed" ? message : null));
   }
 }

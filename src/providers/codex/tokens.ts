@@ -1,12 +1,12 @@
 import type { RecordKey } from "../../core/ids.ts";
-import { asCount, asObject, asWords, type JsonObject } from "../../core/json.ts";
+import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
 import type { TotalStated } from "../../core/observation.ts";
 import { ALL_MODELS } from "../../core/totals.ts";
 import { addTokens, COMPARED, NO_TOKENS, type Tokens } from "../../core/usage.ts";
 import * as key from "./keys.ts";
 
 const FIELDS = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens"] as const;
-/** Input with both caches in it, cache reads, cache writes, output with the reasoning in it, reasoning. */
+/** Input including caches, cache reads, cache writes, output including reasoning, reasoning. */
 type Counts = readonly [number, number, number, number, number];
 
 const NONE: Counts = [0, 0, 0, 0, 0];
@@ -23,19 +23,20 @@ interface Memory {
   readonly stated: Stated;
 }
 
-/** What the product's own totals say. */
+/** The product's own totals. */
 interface Stated {
-  /** The last total of each kind as it was written; null before there is a record. */
+  /** The last written total of each kind; null before the first record. */
   readonly count: Counts;
   readonly record: Counts | null;
-  /** What the thread has used by all `token_count`s, and since the last one by what the total in each record grew. */
+  /** What the thread used according to `token_count`s, plus the growth of the totals in records since the last one. */
   readonly used: Tokens;
   readonly pending: Tokens;
 }
 
 /**
- * Counts every answer once. Since 0.153 each has a record with its id. Before that there are only running totals: these are written several times over,
- * a forked thread goes on from its parent's, and what stands beside them as the last answer is made up after a compaction.
+ * Counts every response once. Since 0.153 each has a record with its id. Before, there are only running totals: they
+ * are repeated, a forked thread continues its parent's, and the last response next to them is invented after a
+ * compaction.
  */
 export class TokenCounter {
   readonly #thread: string;
@@ -53,18 +54,21 @@ export class TokenCounter {
 
   save = (): Memory => ({ total: this.#total, hasRecords: this.#hasRecords, stated: this.#stated });
 
-  /** Whether an answer of this thread was counted from a record of its own. */
+  /** Whether a response of this thread was counted from its own record. */
   get hasRecords(): boolean {
     return this.#hasRecords;
   }
 
-  /** The process was killed within a turn. The next `token_count` goes on from the last one that was written: answers after that are in none. */
+  /**
+   * The process was killed within a turn. The next `token_count` continues the last written one and omits responses
+   * after that.
+   */
   resumed(): void {
     const { used, pending } = this.#stated;
     this.#stated = { ...this.#stated, used: addTokens(used, pending), pending: NO_TOKENS };
   }
 
-  /** A total that stands in a copied part: what the thread goes on from. */
+  /** A total in the copied part: what the thread continues from. */
   inherit(payload: JsonObject): void {
     const total = asObject(asObject(payload.info)?.total_token_usage);
     if (total === null) return;
@@ -72,9 +76,9 @@ export class TokenCounter {
     this.#stated = { ...this.#stated, count: this.#total };
   }
 
-  /** `token_usage_record`. It may be of another thread: forks copy them. */
+  /** `token_usage_record`. May belong to another thread, because forks copy them. */
   record(payload: JsonObject): Counted | null {
-    const [usage, id, whose] = [asObject(payload.usage), asWords(payload.response_id), asWords(payload.thread_id)];
+    const [usage, id, whose] = [asObject(payload.usage), asNonBlank(payload.response_id), asNonBlank(payload.thread_id)];
     if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
     this.#hasRecords = true;
     const total = asObject(payload.thread_token_usage);
@@ -82,7 +86,7 @@ export class TokenCounter {
     return { response: id === null ? key.total(this.#thread, this.#total) : key.response(id), tokens: tokensOf(countsIn(usage)) };
   }
 
-  /** `token_count`: what its total says beyond what is known already. */
+  /** `token_count`: its growth beyond what is already known. */
   total(payload: JsonObject): Counted | null {
     const info = asObject(payload.info);
     const total = asObject(info?.total_token_usage);
@@ -92,9 +96,12 @@ export class TokenCounter {
     return more === null ? null : this.#count(now, more);
   }
 
-  /** The total in a `token_usage_record`, to compare with what is counted. It includes what the `token_count` after the answer will say. */
+  /**
+   * The total in a `token_usage_record`, for comparison with our sum. It includes what the following `token_count` will
+   * state.
+   */
   totalInRecord(payload: JsonObject, goesOn: boolean): TotalStated | null {
-    const [usage, total, whose] = [asObject(payload.usage), asObject(payload.thread_token_usage), asWords(payload.thread_id)];
+    const [usage, total, whose] = [asObject(payload.usage), asObject(payload.thread_token_usage), asNonBlank(payload.thread_id)];
     if (usage === null || (whose !== null && whose.toLowerCase() !== this.#thread)) return null;
     const { count, record, used, pending } = this.#stated;
     const now = total === null ? null : countsIn(total);
@@ -103,7 +110,10 @@ export class TokenCounter {
     return this.#totalSoFar(goesOn);
   }
 
-  /** A `token_count`, to compare with what is counted; null where it says the same as the records, or where there are none: then it is what is counted. */
+  /**
+   * A `token_count`, for comparison with our sum; null if it equals the records, or if there are none: then it is our
+   * sum.
+   */
   totalInCount(payload: JsonObject, goesOn: boolean): TotalStated | null {
     const info = asObject(payload.info);
     const total = asObject(info?.total_token_usage);
@@ -116,7 +126,7 @@ export class TokenCounter {
     return !this.#hasRecords || isSame(tokens, pending) ? null : this.#totalSoFar(goesOn);
   }
 
-  /** One sum for all models: Codex does not tell them apart here. */
+  /** One sum for all models: Codex does not separate them here. */
   #totalSoFar(goesOn: boolean): TotalStated {
     const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = addTokens(this.#stated.used, this.#stated.pending);
     const amounts = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens: null };
@@ -129,11 +139,11 @@ export class TokenCounter {
   }
 }
 
-/** What a running total says beyond an earlier one; null where it says nothing new. */
+/** The difference to an earlier total; null if nothing is new. */
 function growth(now: Counts, before: Counts, lastAnswer: JsonObject | null): Counts | null {
   const more = minus(now, before);
   if (more.every((n) => n >= 0)) return more.some((n) => n > 0) ? more : null;
-  // It began anew, which shows where everything so far is the last answer; else it only repeats an older total.
+  // Restarted if the total equals the last response; otherwise it repeats an older total.
   const last = countsIn(lastAnswer ?? {});
   return now.every((n, i) => n === last[i]) && now.some((n) => n > 0) ? now : null;
 }

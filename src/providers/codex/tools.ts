@@ -1,9 +1,9 @@
 import type { CallKey } from "../../core/ids.ts";
-import { asList, asNumber, asObject, asText, asWords, isTooDeep, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, isTooDeep, type JsonObject, parseJson } from "../../core/json.ts";
 import * as key from "./keys.ts";
 import { argumentsOf, isCiphertext, itemOf, outputText, type Row } from "./rows.ts";
 
-/** A tool is called, gives something back, or both in one record. */
+/** A tool call, a tool result, or both in one record. */
 export interface ToolUse {
   readonly is: "call" | "result" | "both";
   readonly call: CallKey;
@@ -15,14 +15,14 @@ export interface ToolUse {
 
 export function toolUseIn(row: Row, thread: string): ToolUse | null {
   const { payload } = row;
-  const id = asWords(payload.call_id) ?? asWords(payload.id);
+  const id = asNonBlank(payload.call_id) ?? asNonBlank(payload.id);
   const called = (name: string | null, input: unknown): ToolUse | null =>
     id === null || name === null ? null : { is: "call", call: key.call(thread, id), name, input: shown(input), text: null, isError: false };
   switch (row.type) {
     case "response_item/function_call":
-      return called(asWords(payload.name), argumentsOf(payload.arguments));
+      return called(asNonBlank(payload.name), argumentsOf(payload.arguments));
     case "response_item/custom_tool_call":
-      return called(asWords(payload.name), payload.input ?? null);
+      return called(asNonBlank(payload.name), payload.input ?? null);
     case "response_item/local_shell_call":
       return called("local_shell", payload.action ?? null);
     case "response_item/web_search_call":
@@ -42,7 +42,7 @@ export function toolUseIn(row: Row, thread: string): ToolUse | null {
   }
 }
 
-/** In code mode commands run inside of JavaScript, and only this record tells which. Others repeat a call that has its own. */
+/** In code mode commands run inside JavaScript, and only this record names them. Otherwise it repeats a call. */
 function commandIn(row: Row, thread: string): ToolUse | null {
   const item = itemOf(row);
   if (item?.type !== "CommandExecution" || item.id === null || !item.id.startsWith("exec-")) return null;
@@ -58,7 +58,7 @@ function commandIn(row: Row, thread: string): ToolUse | null {
   };
 }
 
-/** Task texts that only the service can read are told as such. */
+/** Replaces encrypted task texts by a note. */
 function shown(input: unknown): unknown {
   if (isTooDeep(input)) return null;
   const object = asObject(input);
@@ -67,7 +67,7 @@ function shown(input: unknown): unknown {
 
 const isSecret = (value: unknown) => typeof value === "string" && isCiphertext(value);
 
-/** Commands say their exit code in words or, up to 0.5x, in JSON; everything else says so itself. */
+/** Commands state their exit code as text or, up to 0.5x, as JSON; other tools have a flag. */
 function isFailure(text: string, output: unknown): boolean {
   if (asObject(output)?.success === false) return true;
   const exit = /^(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code|Exit code:) (-?\d+)/.exec(text)?.[1] ?? exitCode(text);

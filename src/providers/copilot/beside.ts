@@ -4,7 +4,7 @@ import { decodeText } from "../../core/json.ts";
 import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 
-/** A small file beside the events, read as a whole. */
+/** A small file next to the events, read as a whole. */
 class Beside implements Parser {
   readonly #session: string;
   readonly #file: SourceFile;
@@ -33,7 +33,7 @@ class Beside implements Parser {
   }
 }
 
-/** `workspace.yaml`: a handful of plain lines. Its name is the first prompt until somebody gives it another. */
+/** `workspace.yaml`: a few plain lines. Its name is the first prompt until the user sets one. */
 export function workspace(session: string, file: SourceFile): Parser {
   return new Beside(session, file, (text, out) => {
     const value = (name: string) => {
@@ -50,7 +50,10 @@ export function workspace(session: string, file: SourceFile): Parser {
   });
 }
 
-/** `inuse.<pid>.lock`: a process runs the session. Removed on a clean exit, left behind by a crash; its own time tells a reused pid from the real one. */
+/**
+ * `inuse.<pid>.lock`: a process runs the session. Removed on a clean exit, left behind by a crash; its time
+ * distinguishes a reused pid.
+ */
 export function processMark(session: string, pid: number, file: SourceFile): Parser {
   return new Beside(session, file, (_, out) => {
     const process = { pid, birth: null, domain: null, startedAt: file.bornMs ?? null };

@@ -1,5 +1,5 @@
-import { asList, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
-import type { Stand } from "../../core/observation.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/json.ts";
+import type { RecordState } from "../../core/observation.ts";
 
 /** One line of `events.jsonl`. */
 export interface CopilotEvent {
@@ -11,22 +11,22 @@ export interface CopilotEvent {
   readonly data: JsonObject;
 }
 
-/** Null where it says no type. */
+/** Null if it has no type. */
 export function readEvent(json: JsonObject): CopilotEvent | null {
-  const type = asWords(json.type);
+  const type = asNonBlank(json.type);
   if (type === null) return null;
   const data = asObject(json.data) ?? {};
-  return { type, id: asWords(json.id), at: asTime(json.timestamp), agent: asWords(json.agentId) ?? agentByCall(type, data), data };
+  return { type, id: asNonBlank(json.id), at: asTime(json.timestamp), agent: asNonBlank(json.agentId) ?? agentByCall(type, data), data };
 }
 
-/** Up to 1.0.40 events name no agent: the call that made it stands for it, as it does in 1.0.64. */
+/** Up to 1.0.40 events name no agent: the id of the spawn call is used, as 1.0.64 does itself. */
 function agentByCall(type: string, data: JsonObject): string | null {
-  return asWords(LIFE_OF_AGENT.has(type) ? data.toolCallId : data.parentToolCallId);
+  return asNonBlank(LIFE_OF_AGENT.has(type) ? data.toolCallId : data.parentToolCallId);
 }
 
 const LIFE_OF_AGENT = new Set(["subagent.started", "subagent.completed", "subagent.failed"]);
 
-/** What happens around a conversation, and nobody said. */
+/** Events that are not part of the conversation. */
 const BOOKKEEPING = new Set(
   "session.start session.resume session.shutdown session.usage_record session.usage_checkpoint session.model_change session.mode_changed session.plan_changed session.context_changed session.title_changed session.snapshot_rewind session.handoff session.truncation session.compaction_start session.workspace_file_changed session.background_tasks_changed session.task_complete session.tools_updated session.skills_loaded session.idle session.usage_info session.permissions_changed session.session_limits_changed session.auto_mode_resolved session.binary_asset session.import_legacy model.turn_started model.turn_ended model.model_call_started model.model_call_success model.model_call_failure model.message model.response model.messages_snapshot system.message assistant.turn_start assistant.turn_end assistant.intent assistant.usage subagent.selected subagent.deselected subagent.configured tool.execution_start tool.execution_progress tool.execution_partial_result tool.user_requested hook.start hook.end skill.invoked permission.requested permission.completed user_input.requested user_input.completed".split(
     " ",
@@ -48,18 +48,18 @@ export interface ToolRequest {
 export const requestsIn = ({ data }: CopilotEvent): readonly ToolRequest[] =>
   asList(data.toolRequests).flatMap((request) => {
     const json = asObject(request);
-    const [id, name] = [asWords(json?.toolCallId), asWords(json?.name)];
+    const [id, name] = [asNonBlank(json?.toolCallId), asNonBlank(json?.name)];
     return id === null || name === null ? [] : [{ id, name, args: asObject(json?.arguments) ?? {} }];
   });
 
-/** What a tool answered, or why it did not. */
+/** The result of a tool, or its error. */
 export function answerIn({ data }: CopilotEvent): string {
-  const told = data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
-  return asText(told) ?? jsonText(told ?? null) ?? "";
+  const output = data.success === false ? asObject(data.error)?.message : (asObject(data.result)?.content ?? data.result);
+  return asText(output) ?? jsonText(output ?? null) ?? "";
 }
 
-/** How the agent stands after this; null for what says nothing about it. */
-export function standAfter(event: CopilotEvent): Stand | null {
+/** The state of the agent after this event; null if it does not change. */
+export function stateAfter(event: CopilotEvent): RecordState | null {
   switch (event.type) {
     case "user.message":
     case "subagent.started":

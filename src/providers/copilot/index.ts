@@ -3,7 +3,7 @@ import { processMark, workspace } from "./beside.ts";
 import { NAME } from "./keys.ts";
 import { Transcript } from "./transcript.ts";
 
-/** GitHub Copilot CLI 1.0.12 to 1.0.102. How each format is known: docs/formats/copilot.md. */
+/** GitHub Copilot CLI 1.0.12 to 1.0.102. Sources of the format: docs/formats/copilot.md. */
 export const copilot: Provider = {
   name: NAME,
   product: "Copilot CLI",

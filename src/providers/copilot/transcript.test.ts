@@ -143,7 +143,7 @@ describe("a version that records no usage of single answers (1.0.12 to 1.0.40)",
   it("counts every answer with its output and its model, and warns that the rest is not known", () => {
     const tree = treeOfSession([...start, message(2, 40), message(3, undefined), message(4, 2)]);
     expect(tree).toMatchObject({ model: ["gpt-5.4"], usage: { own: { calls: 3, outputTokens: 42, costUsd: null } } });
-    expect(tree.warnings).toEqual([expect.stringContaining("no input tokens of single answers")]);
+    expect(tree.warnings).toEqual([expect.stringContaining("does not record the input tokens of each response")]);
   });
 
   it("knows whose an answer is by the call that made the agent, and who works in the background by what was asked for", () => {

@@ -1,50 +1,50 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey, RecordKey } from "../../core/ids.ts";
-import { asObject, asText, asWords, isTooDeep } from "../../core/json.ts";
+import { asNonBlank, asObject, asText, isTooDeep } from "../../core/json.ts";
 import { readJsonLine } from "../../core/lines.ts";
 import type { ModelCalled } from "../../core/observation.ts";
 import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
-import { answerIn, type CopilotEvent, isKnown, readEvent, requestsIn, standAfter } from "./event.ts";
+import { answerIn, type CopilotEvent, isKnown, readEvent, requestsIn, stateAfter } from "./event.ts";
 import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";
 
 const RECORD_START = /\{"type":"[a-z_]+\.?[a-z_]*","data":/g;
-const OUTPUT_ONLY = "this version of the product records no input tokens of single answers: only the output of each is known";
-/** The tool that makes agents. */
+const OUTPUT_ONLY = "this version of the product does not record the input tokens of each response, only the output";
+/** The spawn tool. */
 const SPAWN_TOOL = "task";
 
 interface Memory {
   readonly introduced: readonly AgentKey[];
-  readonly told: readonly string[];
+  readonly stated: readonly string[];
   readonly models: readonly (readonly [AgentKey, string])[];
 }
 
-/** `events.jsonl` of a session: everything that it and all its agents did, each event with the id of its agent. */
+/** `events.jsonl` of a session: all events of the session and its agents, each with the agent's id. */
 export class Transcript implements Parser {
   readonly #session: string;
   readonly #file: SourceFile;
   readonly #marksProcess: boolean;
   readonly #introduced: Set<AgentKey>;
-  readonly #told: Set<string>;
-  /** The model that each agent works on, as far as it was told. */
+  readonly #stated: Set<string>;
+  /** The model of each agent, as far as known. */
   readonly #models: Map<AgentKey, string>;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
-  /** Only sessions with a folder of their own have room for a mark of their process. */
+  /** Only sessions with a folder have a process mark. */
   constructor(session: string, file: SourceFile, marksProcess: boolean, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#session = session;
     this.#file = file;
     this.#marksProcess = marksProcess && file.isForeign !== true;
     this.#introduced = new Set(memory?.introduced);
-    this.#told = new Set(memory?.told);
+    this.#stated = new Set(memory?.stated);
     this.#models = new Map(memory?.models);
   }
 
   save(): Memory {
-    return { introduced: [...this.#introduced], told: [...this.#told], models: [...this.#models] };
+    return { introduced: [...this.#introduced], stated: [...this.#stated], models: [...this.#models] };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -58,7 +58,7 @@ export class Transcript implements Parser {
     if (event === null && isRead) out.problem("record-malformed", json === null ? "not an object" : "no type");
     if (event !== null && !isKnown(event.type)) out.problem("record-unknown", event.type);
     else if (event !== null) this.#read(out, event, speaker);
-    this.#last = { line, drafts: event === null ? [] : this.#tell(event, speaker) };
+    this.#last = { line, drafts: event === null ? [] : this.#eventsOf(event, speaker) };
     return out;
   }
 
@@ -71,9 +71,9 @@ export class Transcript implements Parser {
     return agent === null ? key.thread(this.#session) : key.agent(this.#session, agent);
   }
 
-  /** The last one is shared by all that is written of one answer. */
+  /** The last key is shared by all records of one response. */
   #keysOf({ id, data }: CopilotEvent): readonly RecordKey[] {
-    const response = asWords(data.apiCallId);
+    const response = asNonBlank(data.apiCallId);
     return [...(id === null ? [] : [key.record(this.#session, id)]), ...(response === null ? [] : [key.response(this.#session, response)])];
   }
 
@@ -86,7 +86,7 @@ export class Transcript implements Parser {
       case "session.resume":
         return this.#surroundings(out, event, speaker);
       case "session.title_changed": {
-        const title = asWords(event.data.title);
+        const title = asNonBlank(event.data.title);
         return title === null ? undefined : out.addOfFile({ type: "thread-titled", of: key.thread(this.#session), title, rank: 1 });
       }
       case "session.usage_record":
@@ -96,7 +96,7 @@ export class Transcript implements Parser {
         return total === null ? undefined : out.part({ speaker: key.thread(this.#session) }).add(total);
       }
       case "user.message":
-        return this.#asked(out, event, speaker);
+        return this.#prompt(out, event, speaker);
       case "assistant.message":
         this.#readOutput(out, event, speaker);
         return this.#readSpawns(out, event);
@@ -104,7 +104,7 @@ export class Transcript implements Parser {
         for (const call of compactionIn(event, this.#session)) this.#onOwnBehalf(out, call);
         return;
       case "tool.execution_complete":
-        return this.#readAnswer(out, event);
+        return this.#readFailedSpawn(out, event);
       case "subagent.started":
         return this.#began(out, event, speaker);
       case "subagent.completed":
@@ -114,7 +114,7 @@ export class Transcript implements Parser {
   }
 
   #introduce(out: FindingsOf, { agent, data }: CopilotEvent, speaker: AgentKey) {
-    const call = asWords(data.parentToolCallId);
+    const call = asNonBlank(data.parentToolCallId);
     if (agent !== null && call !== null && this.#once(`made ${agent}`))
       out.add({
         type: "call-spawned",
@@ -130,34 +130,34 @@ export class Transcript implements Parser {
     out.addOfFile({ type: "agent-described", agent: speaker, file: { path, bytes, bornMs } });
   }
 
-  /** Answers of old versions do not name their model, but what stands around them does. */
+  /** Responses of old versions do not name their model; surrounding records do. */
   #noteModel({ data }: CopilotEvent, speaker: AgentKey) {
-    const model = asWords(data.newModel) ?? asWords(data.selectedModel) ?? asWords(data.model);
+    const model = asNonBlank(data.newModel) ?? asNonBlank(data.selectedModel) ?? asNonBlank(data.model);
     if (model !== null) this.#models.set(speaker, model);
   }
 
   #surroundings(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
     const context = asObject(data.context);
-    const [cwd, branch, productVersion] = [asWords(context?.cwd), asWords(context?.branch), asWords(data.copilotVersion)];
+    const [cwd, branch, productVersion] = [asNonBlank(context?.cwd), asNonBlank(context?.branch), asNonBlank(data.copilotVersion)];
     const known = { ...(cwd === null ? {} : { cwd }), ...(branch === null ? {} : { branch }), ...(productVersion === null ? {} : { productVersion }) };
-    // A running process is marked by a file beside this one, which it takes away when it ends.
+    // A lock file marks a running process; it is removed when the process ends.
     out.addOfFile({ type: "agent-described", agent, ...known, ...(this.#marksProcess ? { marksProcess: true as const } : {}) });
   }
 
   #readRecord(out: FindingsOf, event: CopilotEvent) {
     const { type, data } = event;
     const call = (id: string) => key.call(this.#session, id);
-    const stands = standAfter(event);
-    const answered = type === "tool.execution_complete" ? asWords(data.toolCallId) : null;
-    const said = asText(data.content) ?? "";
+    const state = stateAfter(event);
+    const resultOf = type === "tool.execution_complete" ? asNonBlank(data.toolCallId) : null;
+    const content = asText(data.content) ?? "";
     out.add({
       type: "record",
-      role: type === "assistant.message" ? "assistant" : type === "user.message" || answered !== null ? "user" : "other",
-      stands,
+      role: type === "assistant.message" ? "assistant" : type === "user.message" || resultOf !== null ? "user" : "other",
+      state,
       certain: true,
       calls: type === "assistant.message" ? requestsIn(event).map(({ id, name }) => ({ call: call(id), name })) : [],
-      results: answered === null ? [] : [{ call: call(answered), isError: data.success === false }],
-      text: type === "assistant.message" && stands === "answered" && said.trim() !== "" ? said : null,
+      results: resultOf === null ? [] : [{ call: call(resultOf), isError: data.success === false }],
+      text: type === "assistant.message" && state === "answered" && content.trim() !== "" ? content : null,
       message: type === "assistant.message" || type === "user.message",
     });
   }
@@ -178,15 +178,15 @@ export class Transcript implements Parser {
   }
 
   #readOutput(out: FindingsOf, event: CopilotEvent, agent: AgentKey) {
-    const isAll = !this.#told.has("usage");
+    const isAll = !this.#stated.has("usage");
     const call = outputIn(event, this.#session, isAll, this.#models.get(agent) ?? this.#models.get(key.thread(this.#session)) ?? "");
     if (call === null) return;
     out.add(call);
     if (isAll && this.#once(`output ${agent}`)) out.addOfFile({ type: "agent-described", agent, warning: OUTPUT_ONLY });
   }
 
-  #asked(out: FindingsOf, { data, agent: id }: CopilotEvent, agent: AgentKey) {
-    const [prompt, from] = [asWords(data.content), /^agent-(.+)$/.exec(asText(data.source) ?? "")?.[1]];
+  #prompt(out: FindingsOf, { data, agent: id }: CopilotEvent, agent: AgentKey) {
+    const [prompt, from] = [asNonBlank(data.content), /^agent-(.+)$/.exec(asText(data.source) ?? "")?.[1]];
     if (prompt !== null && this.#once(`prompt ${agent}`)) out.add({ type: "agent-described", agent, prompt });
     if (id === null || from === undefined || !this.#once(`from ${id}`)) return;
     const parent = from === this.#session ? key.thread(this.#session) : key.agent(this.#session, from);
@@ -203,31 +203,31 @@ export class Transcript implements Parser {
         call: key.call(this.#session, id),
         tool: name,
         makes: "one",
-        prompt: asWords(args.prompt),
-        agentType: asWords(args.agent_type),
-        description: asWords(args.description),
-        name: asWords(args.name),
+        prompt: asNonBlank(args.prompt),
+        agentType: asNonBlank(args.agent_type),
+        description: asNonBlank(args.description),
+        name: asNonBlank(args.name),
         offers: [],
       });
     }
   }
 
-  /** How a call for an agent failed that never began; who began has events of its own. */
-  #readAnswer(out: FindingsOf, event: CopilotEvent) {
-    const call = asWords(event.data.toolCallId);
-    if (call === null || event.data.success !== false || !this.#told.has(`spawn ${call}`) || this.#told.has(`began ${call}`)) return;
+  /** A spawn call that failed before the agent began; agents that began have their own events. */
+  #readFailedSpawn(out: FindingsOf, event: CopilotEvent) {
+    const call = asNonBlank(event.data.toolCallId);
+    if (call === null || event.data.success !== false || !this.#stated.has(`spawn ${call}`) || this.#stated.has(`began ${call}`)) return;
     const says = `its call failed: ${answerIn(event).split("\n")[0]}`;
     out.add({ type: "lifecycle", of: { call: key.call(this.#session, call) }, state: "errored", source: "parent_rollout", says, result: null });
   }
 
   #began(out: FindingsOf, { data }: CopilotEvent, agent: AgentKey) {
     if (agent === key.thread(this.#session)) return;
-    const agentType = asWords(data.agentType) ?? asWords(data.agentName);
-    const mode = asWords(data.executionMode);
-    const isAskedFor = this.#told.has(`background ${asWords(data.toolCallId) ?? ""}`);
-    const background = mode === null ? isAskedFor || null : mode === "background";
-    // Without a mode (1.0.64) these are words about the type of agent, not about this one.
-    const [name, description] = mode === null ? [null, null] : [asWords(data.agentDisplayName), asWords(data.agentDescription)];
+    const agentType = asNonBlank(data.agentType) ?? asNonBlank(data.agentName);
+    const mode = asNonBlank(data.executionMode);
+    const isBackground = this.#stated.has(`background ${asNonBlank(data.toolCallId) ?? ""}`);
+    const background = mode === null ? isBackground || null : mode === "background";
+    // Without a mode (1.0.64) these fields describe the agent type, not this agent.
+    const [name, description] = mode === null ? [null, null] : [asNonBlank(data.agentDisplayName), asNonBlank(data.agentDescription)];
     out.add({
       type: "agent-described",
       agent,
@@ -237,7 +237,7 @@ export class Transcript implements Parser {
       ...(name === null ? {} : { name }),
       ...(description === null ? {} : { description }),
     });
-    const above = asWords(data.parentId);
+    const above = asNonBlank(data.parentId);
     const named = { type: "parent-named", child: agent, rule: "subagent.started.parentId" } as const;
     // 1.0.64 never names a parent.
     if (above === null)
@@ -250,7 +250,7 @@ export class Transcript implements Parser {
         confidence: 1,
         says: `the product says that it began below agent ${above}`,
       });
-    const call = asWords(data.toolCallId);
+    const call = asNonBlank(data.toolCallId);
     if (call === null) return;
     this.#once(`began ${call}`);
     const made = { call: key.call(this.#session, call), child: agent, rule: "subagent.started.toolCallId", source: "protocol" } as const;
@@ -259,7 +259,7 @@ export class Transcript implements Parser {
 
   #ended(out: FindingsOf, { type, data }: CopilotEvent, agent: AgentKey) {
     if (agent === key.thread(this.#session)) return;
-    const error = asWords(data.error);
+    const error = asNonBlank(data.error);
     const end =
       type === "subagent.completed"
         ? { state: "completed" as const, says: "the product says that it completed" }
@@ -269,14 +269,14 @@ export class Transcript implements Parser {
     out.add({ type: "lifecycle", of: agent, source: "protocol", result: null, ...end });
   }
 
-  /** The event as people want to read it. */
-  #tell(event: CopilotEvent, speaker: AgentKey): EventDraft[] {
+  /** The events of a record. */
+  #eventsOf(event: CopilotEvent, speaker: AgentKey): EventDraft[] {
     const { type, data, at } = event;
-    const response = asWords(data.apiCallId);
+    const response = asNonBlank(data.apiCallId);
     const base = { speaker, keys: this.#keysOf(event), at, tool: null, response: response === null ? null : key.response(this.#session, response) };
     const say = (kind: EventDraft["kind"], text: unknown): EventDraft[] => {
-      const words = asWords(text);
-      return words === null ? [] : [{ ...base, kind, text: words }];
+      const trimmed = asNonBlank(text);
+      return trimmed === null ? [] : [{ ...base, kind, text: trimmed }];
     };
     switch (type) {
       case "user.message":
@@ -293,7 +293,7 @@ export class Transcript implements Parser {
       case "assistant.reasoning":
         return say("reasoning", data.content);
       case "tool.execution_complete": {
-        const call = asWords(data.toolCallId);
+        const call = asNonBlank(data.toolCallId);
         const isError = data.success === false;
         return call === null
           ? []
@@ -302,7 +302,7 @@ export class Transcript implements Parser {
       case "session.error":
         return say("error", data.message);
       case "session.compaction_complete":
-        return say("compaction", asWords(data.summaryContent) ?? "Conversation compacted");
+        return say("compaction", asNonBlank(data.summaryContent) ?? "Conversation compacted");
       case "abort":
         return say("note", `Interrupted: ${asText(data.reason) ?? "no reason given"}`);
       case "session.warning":
@@ -316,8 +316,8 @@ export class Transcript implements Parser {
   }
 
   #once(what: string): boolean {
-    const isNew = !this.#told.has(what);
-    this.#told.add(what);
+    const isNew = !this.#stated.has(what);
+    this.#stated.add(what);
     return isNew;
   }
 }

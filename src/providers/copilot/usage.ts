@@ -1,10 +1,10 @@
-import { asAmount, asCount, asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asAmount, asCount, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
 import type { ModelCalled, TotalStated } from "../../core/observation.ts";
 import { type Amounts, NO_TOKENS, type Tokens } from "../../core/usage.ts";
 import type { CopilotEvent } from "./event.ts";
 import * as key from "./keys.ts";
 
-/** Conversations; everything else is asked for by the product itself, such as the summary of a compaction. */
+/** Initiators of agents' model calls; all others are internal, such as the summary of a compaction. */
 const ASKED_BY_AGENTS = new Set(["conversation-agent", "conversation-subagent"]);
 
 export interface UsageRecord {
@@ -12,14 +12,14 @@ export interface UsageRecord {
   readonly isOwnBehalf: boolean;
 }
 
-/** `session.usage_record`: one finished answer of a model. Its input counts cached tokens too. */
+/** `session.usage_record`: one complete model response. Its input includes cached tokens. */
 export function readUsage({ data, id }: CopilotEvent, session: string): UsageRecord | null {
   const usage = asObject(data.usage);
-  const response = asWords(usage?.apiCallId) ?? asWords(asObject(usage?.accounting)?.usageId) ?? id;
+  const response = asNonBlank(usage?.apiCallId) ?? asNonBlank(asObject(usage?.accounting)?.usageId) ?? id;
   if (usage === null || response === null) return null;
-  const kind = asWords(usage.interactionType);
-  // The user's own account with a vendor; of models behind the product's own service only the name is known.
-  const vendor = usage.isByok === true ? asWords(usage.providerType) : null;
+  const kind = asNonBlank(usage.interactionType);
+  // The user's own account with a vendor; for the product's own service the vendor is unknown.
+  const vendor = usage.isByok === true ? asNonBlank(usage.providerType) : null;
   const call: ModelCalled = {
     type: "model-call",
     response: key.response(session, response),
@@ -35,9 +35,9 @@ export function readUsage({ data, id }: CopilotEvent, session: string): UsageRec
 /** `session.compaction_complete`: the summary that replaces a conversation. The product does not count it. */
 export function compactionIn({ data, id }: CopilotEvent, session: string): readonly ModelCalled[] {
   const used = asObject(data.compactionTokensUsed);
-  const attempt = asWords(data.compactionAttemptId) ?? id;
+  const attempt = asNonBlank(data.compactionAttemptId) ?? id;
   if (used === null || attempt === null) return [];
-  // All requests together: the first one stands for what they used.
+  // Usage of all requests together is assigned to the first one.
   return Array.from({ length: Math.min(MAX_REQUESTS, Math.max(1, Math.round(asCount(used.requestCount)))) }, (_, i) => ({
     type: "model-call",
     response: key.response(session, `${attempt}/${i}`),
@@ -52,8 +52,9 @@ export function compactionIn({ data, id }: CopilotEvent, session: string): reado
 const MAX_REQUESTS = 100;
 
 /**
- * Up to 1.0.64, and somewhat later, an answer tells what it put out and nothing else; up to 1.0.40 it does not name its response either, and some versions
- * tell no numbers at all. `isAll`: no other record tells more. `model` is the one at work, for versions whose answers do not name it.
+ * Up to 1.0.64, and in some later versions, a response has only output tokens; up to 1.0.40 it does not name its
+ * response either, and some versions have no numbers. `isAll`: no other record has more. `model` is the current one,
+ * for versions whose responses do not name it.
  */
 export function outputIn(event: CopilotEvent, session: string, isAll: boolean, model: string): ModelCalled | null {
   const { data } = event;
@@ -64,9 +65,9 @@ export function outputIn(event: CopilotEvent, session: string, isAll: boolean, m
   return { type: "model-call", response: key.response(session, response), model: asText(data.model) ?? model, ...only, tokens, chars: 0, ended: true };
 }
 
-/** What the answer is known by. Where other records tell what it used, only the name that they know it by will do. */
+/** The response id. If other records contain the usage, it must be the id that they use. */
 function responseIn({ data, id }: CopilotEvent, isAll: boolean): string | null {
-  return asWords(data.apiCallId) ?? (isAll ? (asWords(data.messageId) ?? id) : null);
+  return asNonBlank(data.apiCallId) ?? (isAll ? (asNonBlank(data.messageId) ?? id) : null);
 }
 
 function tokensIn(usage: JsonObject): Tokens {
@@ -81,7 +82,7 @@ function tokensIn(usage: JsonObject): Tokens {
   };
 }
 
-/** `session.shutdown`: what all agents used since the session began, over all processes that went on with it. */
+/** `session.shutdown`: usage of all agents since the session began, over all its processes. */
 export function totalIn({ data }: CopilotEvent): TotalStated | null {
   const models = asObject(asObject(data.accountingSnapshot)?.modelMetrics) ?? asObject(data.modelMetrics);
   if (models === null) return null;
@@ -94,7 +95,7 @@ export function totalIn({ data }: CopilotEvent): TotalStated | null {
   };
 }
 
-/** How long cache writes live is not told. */
+/** The cache lifetime is not recorded. */
 function amountsIn(usage: JsonObject | null): Amounts {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokensIn(usage ?? {});
   return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens: null };

@@ -1,8 +1,8 @@
 import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asList, asObject, asWords, isTooDeep, type JsonObject } from "../../core/json.ts";
-import type { Stand } from "../../core/observation.ts";
+import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../core/json.ts";
+import type { RecordState } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 import type { GeminiFile } from "./locate.ts";
@@ -13,28 +13,28 @@ interface Memory {
   readonly isAgent: boolean;
   readonly nameless: string | null;
   readonly introduced: readonly AgentKey[];
-  readonly told: readonly string[];
+  readonly stated: readonly string[];
   readonly lastAt: number | null;
   readonly held: readonly (readonly [string, string])[];
 }
 
-/** What stands in the file of one agent, message by message, however it is stored. */
+/** Reads the messages of one agent's file, whatever its format. */
 export class Conversation {
   readonly #of: GeminiFile;
   readonly #file: SourceFile;
   #session: string | null;
   #isAgent: boolean;
-  /** The first message of an agent that has no id. */
+  /** The first message of an agent without an id. */
   #nameless: string | null;
   readonly #introduced: Set<AgentKey>;
-  readonly #told: Set<string>;
+  readonly #stated: Set<string>;
   #lastAt: number | null;
-  /** Which call made which agent, as long as the session, and so the agent's full name, is not known. */
+  /** Pairs of call and agent, held until the session, and so the agent's full id, is known. */
   #held: (readonly [string, string])[];
   drafts: EventDraft[] = [];
 
   constructor(of: GeminiFile, file: SourceFile, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
@@ -42,7 +42,7 @@ export class Conversation {
     this.#isAgent = memory?.isAgent ?? of.is === "agent";
     this.#nameless = memory?.nameless ?? null;
     this.#introduced = new Set(memory?.introduced);
-    this.#told = new Set(memory?.told);
+    this.#stated = new Set(memory?.stated);
     this.#lastAt = memory?.lastAt ?? null;
     this.#held = [...(memory?.held ?? [])];
   }
@@ -53,13 +53,13 @@ export class Conversation {
       isAgent: this.#isAgent,
       nameless: this.#nameless,
       introduced: [...this.#introduced],
-      told: [...this.#told],
+      stated: [...this.#stated],
       lastAt: this.#lastAt,
       held: this.#held,
     };
   }
 
-  /** The session that its records belong to. The name of a file has the first characters of its id, for want of anything better. */
+  /** The session of the records. Falls back to the first characters of its id in the file name. */
   get #scope(): string {
     return this.#session ?? (this.#of.is === "session" ? this.#of.short : "");
   }
@@ -69,14 +69,14 @@ export class Conversation {
     return this.#isAgent && this.#nameless !== null ? key.namelessAgent(this.#scope, this.#nameless) : key.thread(this.#scope);
   }
 
-  /** The head of a file: whose it is, and where that works. */
+  /** The head of a file: its session and folder. */
   begin(out: FindingsOf, head: JsonObject): void {
-    const session = asWords(head.sessionId);
+    const session = asNonBlank(head.sessionId);
     if (this.#of.is === "session" && session !== null && this.#session === null) {
       const before = this.speaker;
       this.#session = session;
       this.#isAgent = head.kind === "subagent";
-      // The head stands below messages: somebody changed the order.
+      // The head follows messages: the file was reordered.
       if (this.#introduced.has(before)) this.#adopt(out, before);
     }
     this.#surroundings(out, head);
@@ -85,7 +85,7 @@ export class Conversation {
   }
 
   #adopt(out: FindingsOf, before: AgentKey) {
-    const says = "its messages stand in the file of this session, above its head";
+    const says = "its messages are in the file of this session, before its head";
     out.part({ speaker: before }).add({
       type: "parent-named",
       child: before,
@@ -100,10 +100,10 @@ export class Conversation {
   #surroundings(out: FindingsOf, head: JsonObject) {
     const cwd =
       asList(head.directories)
-        .map(asWords)
+        .map(asNonBlank)
         .find((dir) => dir !== null) ?? null;
     if (cwd === null || this.#session === null || !this.#once(`cwd ${cwd}`)) return;
-    // Agents work where their session does, and only they say where that is.
+    // Agents work in their session's folder, which only they name.
     for (const agent of new Set([this.speaker, key.thread(this.#session)])) out.addOfFile({ type: "agent-described", agent, cwd });
   }
 
@@ -120,7 +120,10 @@ export class Conversation {
     else out.addOfFile({ ...place, rule: "sessionId", source: "child_rollout", says: `its file says that it is an agent's, and names session ${this.#scope}` });
   }
 
-  /** `order` tells messages of one moment apart. `isWhole`: it is one of all there are, most of which were told before. */
+  /**
+   * `order` distinguishes messages with the same time. `isWhole`: part of a complete list, most of which was read
+   * before.
+   */
   message(out: FindingsOf, json: JsonObject, order: number, isWhole: boolean): boolean {
     const message = readMessage(json);
     if (message === null) return false;
@@ -135,28 +138,28 @@ export class Conversation {
     const part = out.part({ at: message.at, speaker: this.speaker, keys: [key.record(this.#scope, message.id)], order });
     this.#introduce(part);
     this.#read(part, message);
-    this.#tell(message);
+    this.#addDrafts(message);
     return true;
   }
 
   #read(out: FindingsOf, message: Message) {
     const session = this.#scope;
     const call = (id: string) => key.call(session, id);
-    const stand = standAfter(message, this.#isAgent);
-    const isSaid = message.type === "gemini" || (message.type === "user" && message.answers.length === 0 && !message.isContext);
+    const after = stateAfter(message, this.#isAgent);
+    const isMessage = message.type === "gemini" || (message.type === "user" && message.results.length === 0 && !message.isContext);
     out.add({
       type: "record",
       role: message.type === "gemini" ? "assistant" : message.type === "user" ? "user" : "other",
-      stands: stand?.stands ?? null,
-      certain: stand?.certain ?? true,
+      state: after?.state ?? null,
+      certain: after?.certain ?? true,
       calls: message.calls.map(({ id, name }) => ({ call: call(id), name })),
       results: [
         ...message.calls.filter((c) => c.isDone).map(({ id, isError, at }) => ({ call: call(id), isError, ...(at === null ? {} : { at }) })),
-        ...message.answers.map(({ id, isError }) => ({ call: call(id), isError })),
+        ...message.results.map(({ id, isError }) => ({ call: call(id), isError })),
       ],
-      // An agent's result is what it hands in, not what it says.
-      text: stand?.stands === "answered" && !this.#isAgent && message.text.trim() !== "" ? message.text : null,
-      message: isSaid,
+      // An agent's result is what it submits, not its last text.
+      text: after?.state === "answered" && !this.#isAgent && message.text.trim() !== "" ? message.text : null,
+      message: isMessage,
     });
     if (message.type === "gemini" && message.tokens !== null) {
       const { model, tokens } = message;
@@ -166,7 +169,7 @@ export class Conversation {
       out.planned(one.args);
       if (one.spawn !== null) this.#spawn(out, one, one.spawn);
     }
-    if (message.type === "user") this.#asked(out, message);
+    if (message.type === "user") this.#prompt(out, message);
   }
 
   #spawn(out: FindingsOf, { id, name, at }: ToolCall, { agent, agentType, prompt, end }: NonNullable<ToolCall["spawn"]>) {
@@ -190,36 +193,36 @@ export class Conversation {
     out.add({ type: "call-spawned", ...made, rule: "toolCalls.agentId", source: "parent_rollout", says });
   }
 
-  /** The first thing that somebody was asked, and what an agent can be matched by. */
-  #asked(out: FindingsOf, message: Message) {
+  /** The first prompt, and the keys to match a spawn call. */
+  #prompt(out: FindingsOf, message: Message) {
     const agent = this.speaker;
     const cwd = message.isContext ? (/Workspace Directories:\**\s*\n\s*- (.+)/.exec(message.text)?.[1] ?? null) : null;
     if (cwd !== null && this.#once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent, cwd });
-    if (message.isContext || message.answers.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`)) return;
+    if (message.isContext || message.results.length > 0 || message.text.trim() === "" || !this.#once(`prompt ${agent}`)) return;
     const task = this.#isAgent ? (WRAPPED.exec(message.text)?.[2] ?? message.text) : message.text;
     out.add({ type: "agent-described", agent, prompt: task });
     if (!this.#isAgent) return;
-    const answers = { type: "answers", agent, source: "inferred", exclusive: true } as const;
+    const answers = { type: "spawn-match", agent, source: "inferred", exclusive: true } as const;
     out.add({ ...answers, match: key.promptMatch(this.#scope, task), rule: "prompt", says: "its first prompt has the prompt of the call" });
-    // Calls that are written down name agents with ids of this length.
+    // Recorded calls name agents with ids of this length.
     if (this.#of.is === "session" || this.#of.agent.length < FULL_ID)
       out.add({ ...answers, match: key.orderMatch(this.#scope), rule: "order", says: "it began after the call" });
   }
 
-  /** `$set`, or what a document has besides messages. */
+  /** `$set`, or the fields of a document besides messages. */
   set(out: FindingsOf, set: JsonObject, line: number): void {
     const messages = set.messages;
     if (Array.isArray(messages)) {
-      if (messages.length === 0 && this.#told.size > 0) this.#draft("note", "The conversation was emptied.", line);
+      if (messages.length === 0 && this.#stated.size > 0) this.#draft("note", "The conversation was emptied.", line);
       messages.forEach((message, i) => {
         const json = asObject(message);
         if (json === null || !this.message(out, json, line + (i + 1) / (messages.length + 1), true))
           out.problem("record-malformed", "a message without id or type");
       });
     }
-    if (asWords(set.sessionId) !== null) this.begin(out, set);
+    if (asNonBlank(set.sessionId) !== null) this.begin(out, set);
     else this.#surroundings(out, set);
-    const summary = asWords(set.summary);
+    const summary = asNonBlank(set.summary);
     if (summary === null || !this.#once(`summary ${summary}`)) return;
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
     if (!this.#isAgent) part.addOfFile({ type: "thread-titled", of: this.speaker, title: summary, rank: 1 });
@@ -234,11 +237,11 @@ export class Conversation {
       });
   }
 
-  /** Everything from this message on was taken back; what it cost was served all the same. */
+  /** All messages from this one on were removed; their usage still counts. */
   rewind(out: FindingsOf, line: number): void {
     const part = out.part({ at: this.#lastAt, speaker: this.speaker, keys: [] });
     this.#introduce(part);
-    part.add({ type: "record", role: "other", stands: "answered", certain: false, calls: [], results: [], text: null, message: false });
+    part.add({ type: "record", role: "other", state: "answered", certain: false, calls: [], results: [], text: null, message: false });
     this.#draft("note", "The conversation was rewound to an earlier message.", line);
   }
 
@@ -246,8 +249,8 @@ export class Conversation {
     this.drafts.push({ speaker: this.speaker, keys: [key.record(this.#scope, `line ${line}`)], at: this.#lastAt, kind, text, tool: null, response: null });
   }
 
-  /** The message as people want to read it; what was told when it was written before is left out. */
-  #tell(message: Message) {
+  /** The events of the message; repeated ones are omitted. */
+  #addDrafts(message: Message) {
     const response = message.tokens === null ? null : key.record(this.#scope, message.id);
     const base = { speaker: this.speaker, keys: [key.record(this.#scope, message.id)], at: message.at, tool: null, response };
     const say = (kind: EventDraft["kind"], text: string) => {
@@ -259,20 +262,20 @@ export class Conversation {
       const tool = { name, call: key.call(this.#scope, id), input: isTooDeep(args) ? null : args, isError: false };
       if (this.#once(`call ${id}`)) this.drafts.push({ ...base, kind: "toolCall", text: null, tool });
     }
-    for (const { id, text, isError, at } of [...message.calls.filter((c) => c.isDone), ...message.answers.map((a) => ({ ...a, at: message.at }))]) {
+    for (const { id, text, isError, at } of [...message.calls.filter((c) => c.isDone), ...message.results.map((a) => ({ ...a, at: message.at }))]) {
       const tool = { name: null, call: key.call(this.#scope, id), input: null, isError };
       if (this.#once(`result ${id}`)) this.drafts.push({ ...base, at: at ?? message.at, kind: "toolResult", text, tool });
     }
   }
 
   #once(what: string): boolean {
-    const isNew = !this.#told.has(what);
-    this.#told.add(what);
+    const isNew = !this.#stated.has(what);
+    this.#stated.add(what);
     return isNew;
   }
 }
 
-/** The product wraps what an agent is asked into a text of its own: `<objective>…</objective>` and the like. */
+/** The product wraps the prompt of an agent into another text, such as `<objective>…</objective>`. */
 const WRAPPED = /<(\w+)>\n([\s\S]*?)\n<\/\1>\s*$/;
 const FULL_ID = 36;
 const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
@@ -281,22 +284,22 @@ const KINDS: ReadonlyMap<string, EventDraft["kind"]> = new Map([
   ["error", "error"],
 ]);
 
-/** Agents end by handing in their result. */
+/** The tool with which agents submit their result. */
 const HANDS_IN = "complete_task";
 
-/** A message is written without its calls, and again when they have ended: an answer may still become a call. */
-function standAfter(message: Message, isAgent: boolean): { readonly stands: Stand; readonly certain: boolean } | null {
+/** A message is written without its calls, and again when they have ended, so a response may still turn into a call. */
+function stateAfter(message: Message, isAgent: boolean): { readonly state: RecordState; readonly certain: boolean } | null {
   switch (message.type) {
     case "user":
-      return message.isContext ? null : { stands: "open", certain: true };
+      return message.isContext ? null : { state: "open", certain: true };
     case "gemini":
-      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError)) return { stands: "answered", certain: true };
-      if (isAgent || message.calls.length > 0 || message.asks || message.text.trim() === "") return { stands: "open", certain: true };
-      return { stands: "answered", certain: false };
+      if (isAgent && message.calls.some((c) => c.name === HANDS_IN && c.isDone && !c.isError)) return { state: "answered", certain: true };
+      if (isAgent || message.calls.length > 0 || message.requestsTools || message.text.trim() === "") return { state: "open", certain: true };
+      return { state: "answered", certain: false };
     case "error":
-      return { stands: "failed", certain: true };
+      return { state: "failed", certain: true };
     case "info":
-      return /^request cancel/i.test(message.text) ? { stands: "interrupted", certain: true } : null;
+      return /^request cancel/i.test(message.text) ? { state: "interrupted", certain: true } : null;
     default:
       return null;
   }

@@ -6,9 +6,9 @@ import { GeminiStream, isPrinted, wrap } from "./stream.ts";
 import { Transcript } from "./transcript.ts";
 
 const STREAM = { open: (saved?: unknown) => new GeminiStream(saved), promptIn: () => null };
-const LIVE = { run: liveStream(STREAM) };
+const LIVE = { run: liveStream("stream", STREAM) };
 
-/** Gemini CLI, 0.36 to 0.61. How each format is known: docs/formats/gemini.md. */
+/** Gemini CLI, 0.36 to 0.61. Sources of the format: docs/formats/gemini.md. */
 export const gemini: Provider = {
   name: NAME,
   product: "Gemini CLI",

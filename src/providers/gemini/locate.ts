@@ -1,11 +1,11 @@
-/** What a file below `~/.gemini` is, by its path alone. */
+/** The type of a file in `~/.gemini`, by its path. */
 export type GeminiFile = { readonly shape: "lines" | "document" } & (
   | { readonly is: "session"; readonly short: string }
   /** Since 0.37 (2026-04): `chats/<session of the parent>/<agent>`. */
   | { readonly is: "agent"; readonly thread: string; readonly agent: string }
 );
 
-/** `.json` up to 0.38, one document a session; `.jsonl` since. */
+/** `.json` up to 0.38, one document per session; `.jsonl` since. */
 const FILE = /^(.+)\.(jsonl?)$/;
 
 export function locate(path: string): GeminiFile | null {

@@ -1,8 +1,8 @@
-import { asCount, asList, asObject, asText, asTime, asWords, type JsonObject, jsonText } from "../../core/json.ts";
+import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
 import type { Tokens } from "../../core/usage.ts";
 
-/** One message of a conversation; the same one is written again when its tool calls have ended. */
+/** One message; it is written again when its tool calls have ended. */
 export interface Message {
   readonly id: string;
   readonly at: number | null;
@@ -12,11 +12,11 @@ export interface Message {
   readonly model: string;
   readonly tokens: Tokens | null;
   readonly calls: readonly ToolCall[];
-  /** It asks for tools, though nothing is written of the calls yet. */
-  readonly asks: boolean;
-  /** What tools answered, as the model is told. */
-  readonly answers: readonly { readonly id: string; readonly text: string; readonly isError: boolean }[];
-  /** Not said by anybody: the surroundings that every session begins with. */
+  /** It requests tools, although the calls are not recorded yet. */
+  readonly requestsTools: boolean;
+  /** Tool results, as sent to the model. */
+  readonly results: readonly { readonly id: string; readonly text: string; readonly isError: boolean }[];
+  /** The context that every session begins with. */
   readonly isContext: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface ToolCall {
   readonly isDone: boolean;
   readonly isError: boolean;
   readonly text: string;
-  /** Set for calls of agents. */
+  /** Set for spawn calls. */
   readonly spawn: Spawn | null;
 }
 
@@ -42,9 +42,9 @@ export interface Spawn {
 
 export const MESSAGE_TYPES: ReadonlySet<string> = new Set(["user", "gemini", "info", "error", "warning"]);
 
-/** Null for what is no message. */
+/** Null if it is not a message. */
 export function readMessage(json: JsonObject): Message | null {
-  const [id, type] = [asWords(json.id), asWords(json.type)];
+  const [id, type] = [asNonBlank(json.id), asNonBlank(json.type)];
   if (id === null || type === null) return null;
   const parts = asList(json.content).map(asObject);
   const text = typeof json.content === "string" ? json.content : asList(json.content).map(partText).join("");
@@ -57,8 +57,8 @@ export function readMessage(json: JsonObject): Message | null {
     model: asText(json.model) ?? "",
     tokens: tokensOf(asObject(json.tokens)),
     calls: asList(json.toolCalls).flatMap((call) => readCall(asObject(call)) ?? []),
-    asks: parts.some((part) => asObject(part?.functionCall) !== null),
-    answers: parts.flatMap((part) => readAnswer(asObject(part?.functionResponse)) ?? []),
+    requestsTools: parts.some((part) => asObject(part?.functionCall) !== null),
+    results: parts.flatMap((part) => readResult(asObject(part?.functionResponse)) ?? []),
     isContext: type === "user" && /^\s*<session_context>/.test(text),
   };
 }
@@ -66,15 +66,15 @@ export function readMessage(json: JsonObject): Message | null {
 const partText = (part: unknown) => (typeof part === "string" ? part : (asText(asObject(part)?.text) ?? ""));
 
 function thoughtText(thought: JsonObject | null): string | null {
-  const words = [asWords(thought?.subject), asWords(thought?.description)].filter((text) => text !== null);
-  return words.length === 0 ? null : words.join("\n");
+  const texts = [asNonBlank(thought?.subject), asNonBlank(thought?.description)].filter((text) => text !== null);
+  return texts.length === 0 ? null : texts.join("\n");
 }
 
 function tokensOf(tokens: JsonObject | null): Tokens | null {
   if (tokens === null) return null;
   const cached = asCount(tokens.cached);
   return {
-    // What tools put into the prompt is counted apart from it.
+    // Tokens from tools are not part of `input`.
     inputTokens: Math.max(0, asCount(tokens.input) - cached) + asCount(tokens.tool),
     outputTokens: asCount(tokens.output),
     reasoningTokens: asCount(tokens.thoughts),
@@ -87,52 +87,56 @@ function tokensOf(tokens: JsonObject | null): Tokens | null {
 const DONE = new Set(["success", "error", "cancelled"]);
 
 function readCall(json: JsonObject | null): ToolCall | null {
-  const [id, name] = [asWords(json?.id), asWords(json?.name)];
+  const [id, name] = [asNonBlank(json?.id), asNonBlank(json?.name)];
   if (json === null || id === null || name === null) return null;
   const status = asText(json.status) ?? "";
   const text = asList(json.result)
-    .map((part) => answerText(asObject(asObject(asObject(part)?.functionResponse)?.response)))
+    .map((part) => outputText(asObject(asObject(asObject(part)?.functionResponse)?.response)))
     .join("\n");
   const call = { id, name, args: asObject(json.args) ?? {}, at: asTime(json.timestamp), isDone: DONE.has(status), isError: status === "error", text };
   return { ...call, spawn: readSpawn(json, call, status) };
 }
 
-function readAnswer(json: JsonObject | null): Message["answers"][number] | null {
-  const id = asWords(json?.id);
+function readResult(json: JsonObject | null): Message["results"][number] | null {
+  const id = asNonBlank(json?.id);
   const response = asObject(json?.response);
-  return id === null ? null : { id, text: answerText(response), isError: response?.error !== undefined };
+  return id === null ? null : { id, text: outputText(response), isError: response?.error !== undefined };
 }
 
-function answerText(response: JsonObject | null): string {
-  const told = response?.output ?? response?.error;
-  return asText(told) ?? (response === null ? "" : (jsonText(told ?? response) ?? ""));
+function outputText(response: JsonObject | null): string {
+  const output = response?.output ?? response?.error;
+  return asText(output) ?? (response === null ? "" : (jsonText(output ?? response) ?? ""));
 }
 
-/** Up to 0.38 every agent is a tool of its own name; what such a call shows tells it from other tools. */
+/** Up to 0.38 every agent type is a tool; its display distinguishes it from other tools. */
 export const SPAWN_TOOL = "invoke_agent";
 
 function readSpawn(json: JsonObject, call: Omit<ToolCall, "spawn">, status: string): Spawn | null {
   const display = asObject(json.resultDisplay);
-  const agent = asWords(json.agentId);
+  const agent = asNonBlank(json.agentId);
   if (call.name !== SPAWN_TOOL && display?.isSubagentProgress !== true && agent === null) return null;
   const { agent_name, prompt, objective, request, query, question, ...others } = call.args;
-  const words = [prompt, objective, request, query, question, ...Object.values(others)].map(asWords).find((text) => text !== null) ?? null;
+  const texts = [prompt, objective, request, query, question, ...Object.values(others)].map(asNonBlank).find((text) => text !== null) ?? null;
   return {
     agent,
-    agentType: asWords(agent_name) ?? asWords(display?.agentName) ?? (call.name === SPAWN_TOOL ? null : call.name),
-    prompt: words,
+    agentType: asNonBlank(agent_name) ?? asNonBlank(display?.agentName) ?? (call.name === SPAWN_TOOL ? null : call.name),
+    prompt: texts,
     end: call.isDone ? endOf(display, status, call.text) : null,
   };
 }
 
-/** The status of the call is `success` for children that failed as well; what it shows knows better. */
+/** The call's status is `success` for failed children, too; the display is more accurate. */
 function endOf(display: JsonObject | null, status: string, text: string): Spawn["end"] {
   const [state, reason] = [asText(display?.state), asText(display?.terminateReason)];
-  const end = (as: LifecycleState, says: string) => ({ state: as, says, result: as === "completed" ? (asWords(display?.result) ?? asWords(text)) : null });
+  const end = (as: LifecycleState, says: string) => ({
+    state: as,
+    says,
+    result: as === "completed" ? (asNonBlank(display?.result) ?? asNonBlank(text)) : null,
+  });
   if (reason === "ABORTED" || state === "cancelled" || status === "cancelled") return end("shutdown", "its call was cancelled");
   if (reason !== null) return reason === "GOAL" ? end("completed", "its call returned its result") : end("errored", `its call ended with ${reason}`);
   if (state === "error" || status === "error") return end("errored", `its call failed: ${firstLine(text)}`);
-  // Still shown as running when the call was over: the product did not say how it ended.
+  // Still displayed as running when the call ended: the end is unknown.
   return state === "running" ? null : end("completed", "its call has returned");
 }
 

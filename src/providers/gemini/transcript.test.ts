@@ -41,12 +41,12 @@ function shown(...files: readonly (readonly [string, readonly object[]])[]) {
     );
   });
   const forest = link(observations, { now: Date.parse(at(0)) + 3_600_000, liveness: () => "unknown" });
-  return [...forest.agents.values()].map(({ agentId, parent, verdict, calls, answer: said }) => ({
+  return [...forest.agents.values()].map(({ agentId, parent, verdict, calls, answer: text }) => ({
     agentId,
     isRoot: parent === null,
     status: verdict.status,
     calls,
-    said,
+    text,
   }));
 }
 
@@ -57,7 +57,7 @@ describe("a message", () => {
       expect.objectContaining({ inputTokens: 67, outputTokens: 10, reasoningTokens: 5, cacheReadTokens: 40 }),
       expect.objectContaining({ inputTokens: 67 }),
     ]);
-    expect(thread).toMatchObject({ status: "completed", said: "done" });
+    expect(thread).toMatchObject({ status: "completed", text: "done" });
   });
 
   it("that was taken back, or emptied out, was served all the same", () => {

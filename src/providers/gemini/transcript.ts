@@ -1,6 +1,6 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf } from "../../core/findings.ts";
-import { asObject, asWords, type JsonObject } from "../../core/json.ts";
+import { asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
 import { readJsonLine } from "../../core/lines.ts";
 import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
 import { Conversation } from "./conversation.ts";
@@ -8,7 +8,7 @@ import type { GeminiFile } from "./locate.ts";
 
 const RECORD_START = /\{"(?:id|\$set|\$rewindTo|sessionId)":/g;
 
-/** A session or an agent: `.jsonl`, a line for everything that changes, or `.json`, written anew as a whole. */
+/** A session or an agent: `.jsonl` with a line per change, or `.json`, rewritten as a whole. */
 export class Transcript implements Parser {
   readonly #conversation: Conversation;
   readonly #path: string;
@@ -38,8 +38,8 @@ export class Transcript implements Parser {
   #read(out: FindingsOf, json: JsonObject, line: number) {
     const set = asObject(json.$set);
     if (set !== null) return this.#conversation.set(out, set, line);
-    if (asWords(json.$rewindTo) !== null) return this.#conversation.rewind(out, line);
-    if (asWords(json.sessionId) !== null && asWords(json.id) === null) {
+    if (asNonBlank(json.$rewindTo) !== null) return this.#conversation.rewind(out, line);
+    if (asNonBlank(json.sessionId) !== null && asNonBlank(json.id) === null) {
       this.#conversation.begin(out, json);
       return this.#conversation.set(out, json, line);
     }

@@ -1,4 +1,4 @@
-import { asCount, asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asCount, asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
 import { planIn } from "../../core/plan.ts";
 import { isDone, type Message, messageOf, partOf, toolOf } from "./shapes.ts";
 import { isSpawn } from "./task.ts";
@@ -6,20 +6,21 @@ import { isSpawn } from "./task.ts";
 /** One message as far as it is known. */
 export interface FoldedMessage {
   readonly session: string;
-  /** The line that first told of it. */
+  /** The line that first mentioned it. */
   readonly order: number;
   info: JsonObject | null;
   readonly parts: Map<string, JsonObject>;
 }
 
-/** So many messages of a session are kept at hand; what is said about older ones afterwards stands by itself. */
+/** Number of messages per session that are kept in memory; later changes to older ones are read by themselves. */
 const AT_HAND = 12;
-/** How many ids of messages that are over, or taken back, are remembered. */
+/** Number of ids of finished or removed messages that are remembered. */
 const REMEMBERED = 2_000;
 
 /**
- * What frames and answers tell of one session's messages, put together. Both show how things stood when they were written, which may be later than what they tell of,
- * and both may come late, twice, or not at all: so of two states of the same thing the one that is further counts, and order does not matter.
+ * Merges frames and responses about a session's messages. Both report the state at the time of writing, and both may
+ * come late, twice or not at all. Of two states of the same object the more advanced one wins, so order does not
+ * matter.
  */
 export class Fold {
   readonly #messages = new Map<string, FoldedMessage>();
@@ -30,7 +31,7 @@ export class Fold {
     const json = asObject(saved);
     for (const item of asList(json?.messages)) {
       const one = asObject(item);
-      const [id, session] = [asWords(one?.id), asWords(one?.session)];
+      const [id, session] = [asNonBlank(one?.id), asNonBlank(one?.session)];
       if (one === null || id === null || session === null) continue;
       const parts = asList(one.parts)
         .map(asObject)
@@ -55,7 +56,7 @@ export class Fold {
     return this.#messages.get(id);
   }
 
-  /** Null for one that is over and no longer at hand, or was taken back. */
+  /** Null if the message is finished and no longer in memory, or was removed. */
   info(id: string, session: string, info: JsonObject, order: number): FoldedMessage | null {
     if (this.#over.has(id) || this.#removed.has(id)) return null;
     const message = this.#at(id, session, order);
@@ -72,7 +73,7 @@ export class Fold {
     return message;
   }
 
-  /** All of it at once. */
+  /** The complete message. */
   whole(id: string, session: string, info: JsonObject, parts: readonly JsonObject[], order: number): FoldedMessage | null {
     this.#over.delete(id);
     const message = this.info(id, session, info, order);
@@ -86,12 +87,12 @@ export class Fold {
     for (const { parts } of this.#messages.values()) parts.delete(id);
   }
 
-  /** Whether nothing was ever said of this message. */
+  /** Whether this message was never mentioned before. */
   isNew(id: string): boolean {
     return !this.#messages.has(id) && !this.#over.has(id) && !this.#removed.has(id);
   }
 
-  /** The newest message of a session, as far as it is known. */
+  /** The newest known message of a session. */
   newest(session: string): { readonly id: string; readonly info: JsonObject } | null {
     let newest: { readonly id: string; readonly info: JsonObject } | null = null;
     for (const [id, { session: of, info }] of this.#messages)
@@ -99,14 +100,14 @@ export class Fold {
     return newest;
   }
 
-  /** The latest time in anything that is known of a session's messages; 0 where nothing is. */
+  /** The latest time in the known messages of a session; 0 if there are none. */
   lastTime(session: string): number {
     const own = [...this.#messages.values()].filter((message) => message.session === session);
     const times = own.flatMap(({ info, parts }) => [info, ...parts.values()].flatMap(timesIn));
     return Math.max(0, ...times);
   }
 
-  /** Whether anything in a session is left unfinished, as far as it is known: something that is still written, or a question without an answer. */
+  /** Whether the session has unfinished work: an incomplete response, or a prompt without one. */
   isOpen(session: string): boolean {
     const own = [...this.#messages.values()].filter((message) => message.session === session && message.info !== null);
     const last = this.newest(session);
@@ -122,7 +123,7 @@ export class Fold {
     return message;
   }
 
-  /** The oldest first, if nothing in them can change any more. */
+  /** Drops the oldest messages that can no longer change. */
   #letGo() {
     for (const [id, message] of this.#messages) {
       if (this.#messages.size <= AT_HAND) return;
@@ -145,7 +146,7 @@ function remember(ids: Set<string>, id: string) {
   }
 }
 
-/** Null as long as only parts of it are known. */
+/** Null while only parts of it are known. */
 export function asMessage(id: string, { session, info, parts }: FoldedMessage): Message | null {
   return info === null ? null : messageOf(info, [...parts.values()], { id, session });
 }
@@ -155,7 +156,7 @@ function isOver({ info, parts }: FoldedMessage): boolean {
   return [...parts.values()].every((part) => part.type !== "tool" || partRank(part) >= 3);
 }
 
-/** An answer is over when its time is known and how it ended; frames may show the one before the other. */
+/** A response is finished when its time and its finish reason are known; frames may contain one before the other. */
 function infoRank(info: JsonObject): number {
   const completed = asNumber(asObject(info.time)?.completed) !== null;
   return (completed ? 2 : 0) + (info.finish != null || info.error != null ? 1 : 0);
@@ -171,13 +172,13 @@ function partRank(json: JsonObject): number {
 
 const INFO = ["id", "sessionID", "role", "time", "agent", "mode", "modelID", "providerID", "model", "tokens", "cost", "finish", "error", "tools"] as const;
 
-/** What is asked of a message later. Users' messages may carry all that was changed in the project. */
+/** The fields that are needed later. User messages may contain all changes of the project. */
 function slimInfo(info: JsonObject): JsonObject {
   const picked = Object.fromEntries(INFO.flatMap((name) => (info[name] === undefined ? [] : [[name, info[name]]])));
   return info.summary === true ? { ...picked, summary: true } : picked;
 }
 
-/** What tools were given and gave is most of all bytes, and only asked for where they make agents or plans. */
+/** Drops tool inputs and outputs, which are most of the bytes, unless they spawn agents or contain plans. */
 function slimPart(json: JsonObject): JsonObject {
   const part = partOf(json);
   const tool = part === null ? null : toolOf(part);

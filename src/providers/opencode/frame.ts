@@ -1,7 +1,7 @@
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
 
-/** What a line of a recording says, whichever way it came: as a frame of the event stream, or as an answer to a question of ours. */
-export type Said =
+/** The meaning of a line of a recording: a frame of the event stream, or a response to a request. */
+export type Update =
   | { readonly is: "session"; readonly session: string; readonly info: JsonObject }
   | { readonly is: "session-unknown"; readonly session: string }
   | { readonly is: "deleted"; readonly session: string }
@@ -13,65 +13,65 @@ export type Said =
   | {
       readonly is: "status";
       readonly session: string;
-      readonly status: JsonObject /** When it was asked for; null where the server said so by itself. */;
+      readonly status: JsonObject /** When it was requested; null if the server sent it. */;
       readonly asked: number | null;
     }
-  /** `id` is the event's own; null where the server gives it none. */
+  /** `id` is the event's own; null if it has none. */
   | { readonly is: "error"; readonly session: string; readonly error: JsonObject; readonly id: string | null }
   | { readonly is: "asks"; readonly session: string; readonly request: Request }
   | { readonly is: "answered"; readonly session: string; readonly request: string }
   | { readonly is: "asking"; readonly session: string; readonly requests: readonly Request[]; readonly what: Request["for"]; readonly asked: number };
 
-/** Something a person has to decide. */
+/** A pending request to the user. */
 export interface Request {
   readonly id: string;
   readonly for: "permission" | "answer";
   readonly says: string;
-  /** The id of the tool call that is held up; null where the request names none. */
+  /** The id of the waiting tool call; null if the request names none. */
   readonly call: string | null;
 }
 
-/** An answer to a question of ours, as it is kept: what was asked, when, and of whom. */
-export interface Answer {
+/** A recorded response: what was requested, when, and for which session. */
+export interface RecordedResponse {
   readonly answered: string;
   readonly asked: number;
   readonly session: string;
-  /** Null: there is none. */
+  /** Null: not found. */
   readonly body: unknown;
 }
 
-export const ANSWERS = { session: "session", message: "message", status: "status", permission: "permission", question: "question" } as const;
+export const RESPONSES = { session: "session", message: "message", status: "status", permission: "permission", question: "question" } as const;
 
-export const isAnswer = (raw: unknown) => asText(asObject(raw)?.answered) !== null;
+export const isResponse = (raw: unknown) => asText(asObject(raw)?.answered) !== null;
 
-/** Null for what is no news of a session: heartbeats, plugins, words letter by letter. */
-export function saidIn(raw: unknown): Said | null {
+/** Null for frames that do not concern a session's state: heartbeats, plugins, text deltas. */
+export function updateIn(raw: unknown): Update | null {
   const json = asObject(raw);
   if (json === null) return null;
   const what = asText(json.answered);
-  if (what !== null) return fromAnswer(what, json);
+  if (what !== null) return fromResponse(what, json);
   const frame = asObject(json.payload) ?? json;
   const properties = asObject(frame.properties);
   const type = asText(frame.type);
-  return properties === null || type === null ? null : fromFrame(type, properties, asWords(frame.id));
+  return properties === null || type === null ? null : fromFrame(type, properties, asNonBlank(frame.id));
 }
 
-/** Whose frame it is. A `sync` frame repeats another one and names its session elsewhere. */
+/** The session of a frame. A `sync` frame repeats another one and names its session in another field. */
 export function sessionOfFrame(raw: unknown): string | null {
   const json = asObject(raw);
   const frame = asObject(json?.payload) ?? json;
   const properties = asObject(frame?.properties);
   const [info, part] = [asObject(properties?.info), asObject(properties?.part)];
   const id = properties?.sessionID ?? info?.sessionID ?? part?.sessionID ?? asObject(frame?.syncEvent)?.aggregateID ?? (info === null ? null : info.id);
-  const words = asWords(id);
-  return words?.startsWith("ses_") === true ? words : null;
+  const text = asNonBlank(id);
+  return text?.startsWith("ses_") === true ? text : null;
 }
 
-function fromFrame(type: string, properties: JsonObject, frame: string | null): Said | null {
+function fromFrame(type: string, properties: JsonObject, frame: string | null): Update | null {
   const [info, part] = [asObject(properties.info), asObject(properties.part)];
   const session = sessionOfFrame({ properties });
   if (session === null) return null;
-  const [message, partId] = [asWords(properties.messageID) ?? asWords(part?.messageID), asWords(properties.partID) ?? asWords(part?.id)];
+  const [message, partId] = [asNonBlank(properties.messageID) ?? asNonBlank(part?.messageID), asNonBlank(properties.partID) ?? asNonBlank(part?.id)];
   switch (type) {
     case "session.created":
     case "session.updated":
@@ -85,7 +85,7 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
     case "session.error":
       return { is: "error", session, error: asObject(properties.error) ?? { message: properties.error }, id: frame };
     case "message.updated": {
-      const id = asWords(info?.id);
+      const id = asNonBlank(info?.id);
       return info === null || id === null ? null : { is: "message", session, id, info };
     }
     case "message.removed":
@@ -104,7 +104,7 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
     case "permission.replied":
     case "question.replied":
     case "question.rejected": {
-      const request = asWords(properties.requestID) ?? asWords(properties.permissionID);
+      const request = asNonBlank(properties.requestID) ?? asNonBlank(properties.permissionID);
       return request === null ? null : { is: "answered", session, request };
     }
     default:
@@ -112,27 +112,27 @@ function fromFrame(type: string, properties: JsonObject, frame: string | null): 
   }
 }
 
-function fromAnswer(what: string, json: JsonObject): Said | null {
-  const session = asWords(json.session);
+function fromResponse(what: string, json: JsonObject): Update | null {
+  const session = asNonBlank(json.session);
   const asked = asNumber(json.asked) ?? 0;
   if (session === null) return null;
   const body = asObject(json.body);
   switch (what) {
-    case ANSWERS.session:
+    case RESPONSES.session:
       return body === null ? { is: "session-unknown", session } : { is: "session", session, info: body };
-    case ANSWERS.message: {
+    case RESPONSES.message: {
       const info = asObject(body?.info);
-      const id = asWords(info?.id);
+      const id = asNonBlank(info?.id);
       const parts = asList(body?.parts)
         .map(asObject)
         .filter((part) => part !== null);
       return info === null || id === null ? null : { is: "whole-message", session, id, info, parts };
     }
-    case ANSWERS.status:
+    case RESPONSES.status:
       return { is: "status", session, status: body ?? { type: "idle" }, asked };
-    case ANSWERS.permission:
-    case ANSWERS.question: {
-      const kind = what === ANSWERS.permission ? "permission" : "answer";
+    case RESPONSES.permission:
+    case RESPONSES.question: {
+      const kind = what === RESPONSES.permission ? "permission" : "answer";
       return { is: "asking", session, what: kind, asked, requests: asList(json.body).flatMap((item) => requestIn(asObject(item), kind) ?? []) };
     }
     default:
@@ -141,13 +141,13 @@ function fromAnswer(what: string, json: JsonObject): Said | null {
 }
 
 function requestIn(json: JsonObject | null, kind: Request["for"]): Request | null {
-  const id = asWords(json?.id);
+  const id = asNonBlank(json?.id);
   if (json === null || id === null) return null;
-  const questions = asList(json.questions).flatMap((question) => asWords(asObject(question)?.question) ?? []);
-  const patterns = asList(json.patterns).flatMap((pattern) => asWords(pattern) ?? []);
-  const tool = asWords(json.permission) ?? asWords(json.type) ?? "question";
-  const words = kind === "answer" ? questions : patterns.length > 0 ? patterns : [asWords(json.title) ?? ""];
-  // Up to 1.1 the call's id stands in the request itself.
-  const call = asWords(asObject(json.tool)?.callID) ?? asWords(json.callID);
-  return { id, for: kind, call, says: [tool, words.join(", ")].filter((word) => word !== "").join(": ") };
+  const questions = asList(json.questions).flatMap((question) => asNonBlank(asObject(question)?.question) ?? []);
+  const patterns = asList(json.patterns).flatMap((pattern) => asNonBlank(pattern) ?? []);
+  const tool = asNonBlank(json.permission) ?? asNonBlank(json.type) ?? "question";
+  const text = kind === "answer" ? questions : patterns.length > 0 ? patterns : [asNonBlank(json.title) ?? ""];
+  // Up to 1.1 the call's id is in the request itself.
+  const call = asNonBlank(asObject(json.tool)?.callID) ?? asNonBlank(json.callID);
+  return { id, for: kind, call, says: [tool, text.join(", ")].filter((word) => word !== "").join(": ") };
 }

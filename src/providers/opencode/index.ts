@@ -7,12 +7,12 @@ import { exportFile, messageFile, partFile, SessionRows, sessionFile } from "./r
 import { relay } from "./relay.ts";
 import { ServerEvents } from "./server-events.ts";
 import { isPrinted, OpencodeStream, wrap } from "./stream.ts";
-import { inWords } from "./task.ts";
+import { asSentence } from "./task.ts";
 import { wire } from "./wire.ts";
 
 const DATABASE: Stream = { shape: "database", plan: planFor, open: (file, saved) => new SessionRows(file, saved) };
 
-/** Below a data folder: files before 1.2, and what was imported. */
+/** Files in a data folder: JSON storage before 1.2, and imports. */
 const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
   [/^storage\/session\/[^/]+\/ses_[^/]+\.json$/, sessionFile],
   [/^storage\/message\/[^/]+\/msg_[^/]+\.json$/, messageFile],
@@ -21,11 +21,11 @@ const DOCUMENTS: readonly (readonly [RegExp, typeof sessionFile])[] = [
 ];
 
 const STREAM = { open: (saved?: unknown) => new OpencodeStream(saved), promptIn: () => null };
-const LIVE = { run: liveStream(STREAM) };
-/** What a server said while it was followed, a file a session. */
+const LIVE = { run: liveStream("stream", STREAM) };
+/** Recordings of a followed server, one file per session. */
 const FOLLOWED: FileStream = { shape: "lines", open: (file, saved) => new ServerEvents(file, saved) };
 
-/** OpenCode, 1.0 to 1.18. How each format is known: docs/formats/opencode.md. */
+/** OpenCode, 1.0 to 1.18. Sources of the format: docs/formats/opencode.md. */
 export const opencode: Provider = {
   name: NAME,
   product: "OpenCode",
@@ -40,7 +40,7 @@ export const opencode: Provider = {
         .map((dir) => dir.trim())
         .filter((dir) => dir !== "");
     const data = `${env.XDG_DATA_HOME || `${home}/.local/share`}/opencode`;
-    // The product takes a name without a folder for one in its data folder; `:memory:` is no file.
+    // The product resolves a name without a folder in its data folder; `:memory:` is not a file.
     const databases = list(env.OPENCODE_DB)
       .filter((path) => path !== ":memory:")
       .map((path) => (path.startsWith("/") || /^[A-Za-z]:/.test(path) ? path : `${data}/${path}`));
@@ -50,11 +50,12 @@ export const opencode: Provider = {
   stream(path) {
     if (/^[^/]+\.(db|sqlite|sqlite3)$/.test(path)) return DATABASE;
     const document = DOCUMENTS.find(([name]) => name.test(path));
-    return document === undefined ? null : { shape: "document", open: document[1] };
+    // A part names its message, and only the message names the session.
+    return document === undefined ? null : { shape: "document", open: document[1], together: path.slice(0, path.indexOf("/")) };
   },
   recorded: (path) => (/^sse\/.+\.jsonl$/.test(path) ? FOLLOWED : liveAt(LIVE, path)),
   wrap,
-  inWords,
+  asSentence,
   printed: { form: "opencode run --format json", recognise: isPrinted, stream: printedStream(STREAM) },
   wire,
   relay,

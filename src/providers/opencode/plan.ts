@@ -1,18 +1,18 @@
 import { asCount, asObject, asText } from "../../core/json.ts";
 import type { DatabasePlan, DatabaseSchema, Mark, Query } from "../../core/provider.ts";
 
-/** What the reader of a session remembers, and the next look goes on from. */
+/** The reader's position in a session. */
 export interface Cursor {
-  /** The newest time at which any row was changed, and the record that it stands in with its size then: it need not be read again. */
+  /** The newest change time, and the record that has it with its size, which need not be read again. */
   readonly updated: number;
   readonly edge: string;
   readonly edgeSize: number;
   readonly extent: Extent;
-  /** The last message is not finished. */
+  /** The last message is incomplete. */
   readonly open: boolean;
 }
 
-/** How many rows there are, and the last of each kind: rows that are gone are noticed by it. */
+/** Number of rows and the last of each kind, to notice deleted rows. */
 export interface Extent {
   readonly messages: number;
   readonly parts: number;
@@ -53,16 +53,16 @@ const NEEDED = {
   part: ["id", "message_id", "session_id", "time_created", "time_updated", "data"],
 } as const;
 
-/** Tables of OpenCode 2, which keeps its sessions apart from those of version 1 in the same file. */
+/** Tables of OpenCode 2, which keeps its sessions in the same file. */
 const SECOND = ["session_v2"];
 
-/** More news than this are looked for by asking about every session once. */
+/** Above this number of new events, every session is checked instead. */
 const MANY_EVENTS = 20_000;
 const MANY_ROWS = 100_000;
-/** Larger parts are not read: files that were attached, mostly. */
+/** Larger parts are not read; most are attached files. */
 const MAX_PART = 4 << 20;
 
-/** SQLite since 1.2.0. Columns came with versions; what is not there is null. */
+/** SQLite since 1.2.0. Missing columns are read as null. */
 export function planFor({ tables }: DatabaseSchema): DatabasePlan | { readonly unknown: string } {
   const missing = Object.entries(NEEDED).flatMap(([table, columns]) =>
     columns.filter((column) => tables.get(table)?.includes(column) !== true).map((column) => `${table}.${column}`),
@@ -70,12 +70,12 @@ export function planFor({ tables }: DatabaseSchema): DatabasePlan | { readonly u
   const second = SECOND.filter((table) => tables.has(table));
   if (missing.length > 0) {
     const names = [...tables.keys()].sort().join(", ");
-    const why = second.length > 0 ? "it is one of OpenCode 2, whose form is not known yet" : `it has no ${missing.slice(0, 3).join(", no ")}`;
+    const why = second.length > 0 ? "it belongs to OpenCode 2, whose schema is not supported yet" : `it has no ${missing.slice(0, 3).join(", no ")}`;
     return { unknown: tables.size === 0 ? "it is empty" : `${why}; its tables: ${names}` };
   }
   const events = tables.has("event") && tables.has("event_sequence");
   const plan = planOfFirst(tables.get("session") ?? [], events);
-  return second.length === 0 ? plan : { ...plan, unread: `the sessions of OpenCode 2 in it (${second.join(", ")}) are in a form that is not known yet` };
+  return second.length === 0 ? plan : { ...plan, unread: `the sessions of OpenCode 2 in it (${second.join(", ")}) have a schema that is not supported yet` };
 }
 
 function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan {
@@ -85,14 +85,14 @@ function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan 
       sql: `SELECT s.id AS object, concat_ws(':', ${seq}, s.time_updated, (SELECT max(rowid) FROM part p WHERE p.session_id = s.id)) AS revision FROM session s`,
       values: [],
     },
-    news: {
+    changes: {
       mark: { sql: markSql(events), values: [] },
       changed: (since, now) => changedSql(since, now, events),
       lost: (since) => ({
         sql: "SELECT NOT EXISTS (SELECT 1 FROM session WHERE rowid = ?1 AND id = ?2) OR (SELECT count(*) FROM session WHERE +rowid <= ?1) < ?3 AS lost",
         values: [since.session ?? 0, since.sessionId ?? "", since.sessions ?? 0],
       }),
-      // The log is there before it is filled: up to 1.15 it is empty.
+      // Up to 1.15 the event log exists but is empty.
       isOpen: (saved, now) => now.event === null && cursorIn(saved)?.open === true,
     },
     rows: (session, saved) => {
@@ -105,7 +105,7 @@ function planOfFirst(columns: readonly string[], events: boolean): DatabasePlan 
   };
 }
 
-/** What happened since is found by row numbers: of the event log where there is one, of the tables themselves in any case. */
+/** Changes are found by row number: of the event log if there is one, and of the tables. */
 function markSql(events: boolean): string {
   const event = events ? "(SELECT max(rowid) FROM event)" : "NULL";
   return `SELECT ${event} AS event, (SELECT max(rowid) FROM message) AS message, (SELECT max(rowid) FROM part) AS part,
@@ -117,19 +117,19 @@ function changedSql(since: Mark, now: Mark, events: boolean): Query | null {
   const grew = (what: string) => Number(now[what] ?? 0) - Number(since[what] ?? 0);
   if (grew("event") > MANY_EVENTS || grew("message") + grew("part") > MANY_ROWS) return null;
   const after = (table: string, column: string, what: string) => ({
-    // By the row number and nothing else: SQLite would rather go through a whole index that happens to be sorted.
+    // NOT INDEXED: otherwise SQLite scans a whole index.
     sql: `SELECT ${column} AS object FROM ${table} NOT INDEXED WHERE rowid > ?`,
     values: [Number(since[what] ?? 0)],
   });
-  const asked = [
+  const queries = [
     after("message", "session_id", "message"),
     after("part", "session_id", "part"),
     after("session", "id", "session"),
     ...(events ? [after("event", "aggregate_id", "event")] : []),
-    // Without a log of events a new title shows only here.
+    // Without an event log a new title is only visible here.
     ...(now.event === null ? [{ sql: "SELECT id AS object FROM session NOT INDEXED WHERE time_updated > ?", values: [Number(since.updated ?? 0)] }] : []),
   ];
-  return { sql: asked.map((query) => query.sql).join(" UNION ALL "), values: asked.flatMap((query) => query.values) };
+  return { sql: queries.map((query) => query.sql).join(" UNION ALL "), values: queries.flatMap((query) => query.values) };
 }
 
 function extentSql(session: string, known: Extent | null): Query {
@@ -143,10 +143,10 @@ function extentSql(session: string, known: Extent | null): Query {
   };
 }
 
-/** Other people's JSON is put into ours as it stands, if it is any. */
+/** Embeds stored JSON if it is valid. */
 const json = (column: string) => `iif(json_valid(${column}), ${column}, 'null')`;
 
-/** The session itself and each message with its parts, as one record each. What the records say is looked up only for those that are `wanted`. */
+/** The session and each message with its parts, as one record each. Contents are only read for `wanted` records. */
 function recordSql(columns: readonly string[], wanted: string): string {
   const column = (name: string) => (columns.includes(name) ? `s.${name}` : "NULL");
   const ofMessage = (what: string) => `(SELECT ${what} FROM part p WHERE p.message_id = m.id)`;

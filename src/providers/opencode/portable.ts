@@ -1,7 +1,7 @@
 import type { Portable, Recognised } from "../../core/provider.ts";
 import { isSessionId } from "./keys.ts";
 
-/** How an export begins: a session's own facts come before its messages, whatever their order. */
+/** How an export begins: the session's info precedes its messages. */
 const BEGINNING = /^\uFEFF?\s*\{\s*"info"\s*:\s*\{/;
 
 export const portable: Portable = {
@@ -17,7 +17,7 @@ export const portable: Portable = {
   },
 };
 
-/** Where the messages begin; they have ids and parents of their own. */
+/** Where the messages begin; they have their own ids and parents. */
 function endOfInfo(text: string): number {
   const messages = text.search(/"messages"\s*:\s*\[/);
   return messages < 0 ? text.length : messages;

@@ -57,14 +57,14 @@ describe("a session", () => {
     expect(facts(session({ permission }), "agent-described")[0]?.tools).toEqual(tools);
   });
 
-  it("is looked after by the process that has the database open; where it was imported, by nobody", () => {
+  it("belongs to the process that has the database open, if it was not imported", () => {
     expect(facts(session({}), "process-seen").map((o) => o.process)).toEqual([{ holds: "/db" }]);
     const foreign = new SessionRows({ ...FILE, isForeign: true }).push(session({}), 0, "session");
     expect(foreign.observations.filter((o) => o.type === "process-seen")).toEqual([]);
   });
 });
 
-describe("how a session stands after a message", () => {
+describe("the state of a session after a message", () => {
   it.each([
     [assistant({ ...DONE, finish: "stop" }), "answered", true],
     [assistant({ ...DONE, finish: "length" }), "answered", true],
@@ -75,8 +75,8 @@ describe("how a session stands after a message", () => {
     [assistant({ ...DONE, error: { name: "MessageAbortedError" } }), "interrupted", true],
     [assistant({ ...DONE, error: { name: "APIError", data: { message: "500" } } }), "failed", true],
     [{ info: { role: "user" }, parts: [{ type: "text", text: "hi" }] }, "open", true],
-  ])("%o", (parts, stands, certain) => {
-    expect(facts(message(parts), "record").at(-1)).toMatchObject({ stands, certain });
+  ])("%o", (parts, state, certain) => {
+    expect(facts(message(parts), "record").at(-1)).toMatchObject({ state, certain });
   });
 
   it("says what it waits for", () => {
@@ -190,7 +190,7 @@ describe("a copy", () => {
 describe("events", () => {
   const events = (parts: MessageParts) => new SessionRows(FILE).events(message(parts)).map((e) => [e.kind, e.text ?? e.tool?.name, e.name]);
 
-  it("are told once they are whole, each under a name that stays", () => {
+  it("are returned once complete, each under a stable name", () => {
     const call = (state: object) => events(assistant({}, [tool({ input: { a: 1 }, ...state }, "bash")]));
     expect(call({ status: "pending" })).toEqual([]);
     expect(call({ status: "running" })).toEqual([["toolCall", "bash", "prt_0"]]);
@@ -198,8 +198,8 @@ describe("events", () => {
       ["toolCall", "bash", "prt_0"],
       ["toolResult", "out", "prt_0 result"],
     ]);
-    const said = (time: object) => events(assistant({}, [{ type: "text", text: "half", time }]));
-    expect([said({ start: 1 }), said({ start: 1, end: 2 })]).toEqual([[], [["assistant", "half", "prt_0"]]]);
+    const eventsAt = (time: object) => events(assistant({}, [{ type: "text", text: "half", time }]));
+    expect([eventsAt({ start: 1 }), eventsAt({ start: 1, end: 2 })]).toEqual([[], [["assistant", "half", "prt_0"]]]);
   });
 
   it("tell errors, subtasks and what the product says itself", () => {
@@ -235,7 +235,7 @@ describe("JSON files", () => {
     expect(of(sessionFile(FILE), { id: "ses_1", version: "1.0.0" }).observations[0]).toMatchObject({ productVersion: "1.0.0" });
   });
 
-  it("that are none are told", () => {
+  it("that are invalid are reported", () => {
     expect([sessionFile, messageFile, partFile].map((open) => of(open(FILE), { odd: true }).problems.map((p) => p.code))).toEqual([
       ["record-malformed"],
       ["record-malformed"],

@@ -1,6 +1,6 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asCount, asList, asObject, asText, asWords, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
+import { asCount, asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
 import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
 import { eventsOf, eventsOfPart } from "./events.ts";
 import * as key from "./keys.ts";
@@ -9,7 +9,7 @@ import { type Cursor, cursorIn, type Extent, extentIn } from "./plan.ts";
 import { LAST, readSession } from "./session.ts";
 import { type Message, messageOf, partOf, type SessionInfo, sessionOf } from "./shapes.ts";
 
-/** Where a record stands, and what is needed to say something about it. */
+/** The place of a record. */
 interface Place {
   readonly file: SourceFile;
   readonly line: number;
@@ -24,7 +24,7 @@ export class SessionRows implements Parser {
   #edge: { readonly row: string; readonly size: number };
   #extent: Extent;
   #open: boolean;
-  /** Of the newest message that was read. */
+  /** Time of the newest message read. */
   #newest = 0;
 
   constructor(file: SourceFile, saved?: unknown) {
@@ -49,7 +49,7 @@ export class SessionRows implements Parser {
     if (json.session !== undefined) return sessionFindings(place, sessionOf(json.session), this.#database);
     this.#extent = extentIn(json.extent);
     const message = messageIn(json);
-    if (message === null) return problemAt(this.#file.path, line, "record-malformed", "it is no message", row);
+    if (message === null) return problemAt(this.#file.path, line, "record-malformed", "not a message", row);
     if (line >= this.#newest) {
       this.#newest = line;
       this.#open = message.completed === null;
@@ -74,7 +74,7 @@ export class SessionRows implements Parser {
   }
 }
 
-/** As the database's record has it: ids beside the rest. */
+/** A record of the database: ids are separate fields. */
 function messageIn(json: JsonObject): Message | null {
   const parts = asList(json.parts).map((part) => {
     const [id, data] = [asObject(part)?.id, asObject(asObject(part)?.data)];
@@ -88,7 +88,7 @@ function readObject(record: Uint8Array): JsonObject | null {
 }
 
 function sessionFindings({ file, line, row }: Place, info: SessionInfo | null, database: string | null): Findings {
-  if (info === null) return problemAt(file.path, line, "record-malformed", "it is no session", row);
+  if (info === null) return problemAt(file.path, line, "record-malformed", "not a session", row);
   const out = new FindingsOf({ path: file.path, line, row, at: info.created, speaker: key.session(info.id), keys: [] });
   readSession(out, info, file, database);
   return out;
@@ -100,7 +100,7 @@ function messageFindings({ file, line, row }: Place, message: Message): Findings
   return out;
 }
 
-/** A file that is one JSON value and says all it has to say at once. */
+/** A file that is a single JSON value. */
 export function document(
   file: SourceFile,
   read: (json: JsonObject) => Findings | null,
@@ -110,7 +110,7 @@ export function document(
     push(record) {
       const json = readObject(record);
       if (json === null) return problemAt(file.path, 0, "line-not-json", `${record.length} bytes`);
-      return read(json) ?? problemAt(file.path, 0, "record-malformed", "it lacks what such a record must have");
+      return read(json) ?? problemAt(file.path, 0, "record-malformed", "a required field is missing");
     },
     events(record) {
       const json = readObject(record);
@@ -123,7 +123,7 @@ export function document(
 /** `storage/session/<project>/ses_….json`, up to 1.1. */
 export const sessionFile = (file: SourceFile): Parser => document(file, (json) => sessionFindings({ file, line: 0 }, sessionOf(json), null));
 
-/** `storage/message/<session>/msg_….json`: its parts are files of their own. */
+/** `storage/message/<session>/msg_….json`: its parts are separate files. */
 export const messageFile = (file: SourceFile): Parser =>
   document(file, (json) => {
     const message = messageOf(json, []);
@@ -136,7 +136,7 @@ export const messageFile = (file: SourceFile): Parser =>
 /** `storage/part/<message>/prt_….json`. */
 export function partFile(file: SourceFile): Parser {
   const lone = (json: JsonObject) => {
-    const [part, session] = [partOf(json), asWords(json.sessionID)];
+    const [part, session] = [partOf(json), asNonBlank(json.sessionID)];
     return part === null || session === null ? null : { part, session };
   };
   return document(
@@ -148,7 +148,7 @@ export function partFile(file: SourceFile): Parser {
       const keys = part.start === null ? [] : [partCopyKey(part)];
       const out = new FindingsOf({ path: file.path, line: 0, at: part.start, speaker: key.session(session), keys });
       readLonePart(out, part, session);
-      // The session's own file is named first.
+      // The session's own file comes first.
       out.addAt(LAST, { type: "agent-described", agent: key.session(session), file: { path: file.path, bytes: file.bytes } });
       return out;
     },
@@ -159,7 +159,7 @@ export function partFile(file: SourceFile): Parser {
   );
 }
 
-/** What `opencode export` prints: a session with all its messages. */
+/** The output of `opencode export`: a session with all its messages. */
 export function exportFile(file: SourceFile): Parser {
   const messages = (json: JsonObject) =>
     asList(json.messages).map((item) => {
@@ -174,7 +174,7 @@ export function exportFile(file: SourceFile): Parser {
       const session = sessionFindings({ file, line: 0, row: "session" }, info, null);
       const all = messages(json).map((message, i) =>
         message === null
-          ? problemAt(file.path, 0, "record-malformed", "it is no message", `message ${i + 1}`)
+          ? problemAt(file.path, 0, "record-malformed", "not a message", `message ${i + 1}`)
           : messageFindings({ file, line: i + 1, row: message.id }, message),
       );
       return { observations: [session, ...all].flatMap((f) => f.observations), problems: [session, ...all].flatMap((f) => f.problems) };

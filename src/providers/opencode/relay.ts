@@ -3,17 +3,17 @@ import { ServerFollower } from "./follower.ts";
 
 const USER = "opencode";
 
-/** `opencode serve`, `opencode web`, and whatever else listens. */
+/** `opencode serve`, `opencode web`, and other modes that listen. */
 export const relay: Relay = {
   address: "http://127.0.0.1:4096",
   streams: [
-    // A heartbeat comes every ten seconds. What is below `/api` ends at once (1.18.33).
+    // A heartbeat comes every ten seconds. Streams below `/api` end at once (1.18.33).
     { path: "/global/event", silenceMs: 35_000, limit: null },
-    // Older servers and forks have nothing else, and some of them send no heartbeat.
+    // Older servers and forks have only this one, and some send no heartbeat.
     {
       path: "/event",
       silenceMs: 300_000,
-      limit: "it streams one directory only (GET /event): of sessions in other directories only what it answers to questions is known",
+      limit: "it streams one directory only (GET /event): sessions in other directories are only known from requests",
     },
   ],
   secret: "OPENCODE_SERVER_PASSWORD",

@@ -53,7 +53,7 @@ describe("a server's words", () => {
     }
   });
 
-  it("told twice are told once", () => {
+  it("received twice are returned once", () => {
     const lines = linesOf("single");
     const once = facts(standing(lines, new ServerEvents(FILE)));
     const twice = facts(
@@ -81,9 +81,9 @@ describe("a server's words", () => {
         },
       });
     const info = { id: "msg_1", sessionID: "ses_a", role: "assistant", modelID: "m", time: { created: 1, completed: 5 }, finish: "tool-calls" };
-    const said = [frame("message.updated", { sessionID: "ses_a", info }), part("completed", { end: 4 }), part("running"), part("pending")];
+    const frames = [frame("message.updated", { sessionID: "ses_a", info }), part("completed", { end: 4 }), part("running"), part("pending")];
     const known = standing(
-      said.map((one) => bytes(recordedLine(JSON.stringify(one), 10))),
+      frames.map((one) => bytes(recordedLine(JSON.stringify(one), 10))),
       new ServerEvents(FILE),
     );
     const last = known.get("msg_1")?.findLast((fact) => fact.type === "record");
@@ -93,12 +93,12 @@ describe("a server's words", () => {
   it("an answer that was on its way while the session went on says nothing", () => {
     const parser = new ServerEvents(FILE);
     const user = { id: "msg_1", sessionID: "ses_a", role: "user", time: { created: 1 } };
-    const said = [
+    const frames = [
       [frame("message.updated", { sessionID: "ses_a", info: user }), 20],
       [answer("status", "ses_a", null, 15), 25],
     ] as const;
     const known = standing(
-      said.map(([one, at]) => bytes(recordedLine(JSON.stringify(one), at))),
+      frames.map(([one, at]) => bytes(recordedLine(JSON.stringify(one), at))),
       parser,
     );
     expect([...known.values()].flat().filter(({ type }) => type === "lifecycle")).toEqual([]);

@@ -1,19 +1,19 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { threadKey } from "../../core/ids.ts";
-import { asCount, asList, asNumber, asObject, asText, asWords, decodeText, type JsonObject } from "../../core/json.ts";
+import { asCount, asList, asNonBlank, asNumber, asObject, asText, decodeText, type JsonObject } from "../../core/json.ts";
 import { UNASSIGNED_RULE } from "../../core/parents.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
 import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
-import { isAnswer, type Request, type Said, saidIn } from "./frame.ts";
+import { isResponse, type Request, type Update, updateIn } from "./frame.ts";
 import * as key from "./keys.ts";
-import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf, standAfter } from "./message.ts";
+import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf, stateAfter } from "./message.ts";
 import { readSession } from "./session.ts";
 import { errorText, type Message, messageOf, partOf, sessionOf } from "./shapes.ts";
 
-/** By far the most frames: words as they are written. They are told once more as a whole. */
+/** Text deltas, by far the most frames. The complete text follows. */
 const DELTA = '"message.part.delta"';
 const HEAD = 1_000;
 
@@ -24,22 +24,22 @@ interface Waiting {
 }
 
 /**
- * What a server said about a session, as it was followed: frames of its event stream and its answers to our questions.
- * Each tells how a session, a message or a request stands by now; what an earlier one said of the same is taken back.
+ * Reads the recording of a followed server: frames of its event stream and responses to requests. Each states the
+ * current state of a session, message or request and replaces earlier ones about it.
  */
 export class ServerEvents implements Parser {
   readonly #file: SourceFile;
   readonly #fold: Fold;
   readonly #sessions = new Map<string, JsonObject>();
   readonly #waiting = new Map<string, Waiting>();
-  /** When the server reported that a session failed, for sessions that have not gone on since. */
+  /** When a session failed, for sessions that have not continued since. */
   readonly #failed = new Map<string, number>();
-  /** Of errors that were told as events: the message that failed, or the session and what it said. */
-  readonly #toldErrors = new Set<string>();
-  /** The last error of each session that was told: what it said, and the newest message then. */
+  /** Errors that were returned as events: by message, or by session and text. */
+  readonly #returnedErrors = new Set<string>();
+  /** The last error of each session: its text, and the newest message at the time. */
   readonly #lastErrors = new Map<string, { readonly after: string | null; readonly says: string }>();
-  /** When each session was last heard of. */
-  readonly #heard = new Map<string, number>();
+  /** When each session was last mentioned. */
+  readonly #mentioned = new Map<string, number>();
 
   constructor(file: SourceFile, saved?: unknown) {
     this.#file = file;
@@ -48,12 +48,12 @@ export class ServerEvents implements Parser {
     for (const item of asList(json?.sessions)) this.#sessions.set(asText(asObject(item)?.id) ?? "", asObject(item) ?? {});
     for (const item of asList(json?.waiting)) this.#waiting.set((item as Waiting).request.id, item as Waiting);
     for (const [session, at] of Object.entries(asObject(json?.failed) ?? {})) this.#failed.set(session, asCount(at));
-    for (const [session, at] of Object.entries(asObject(json?.heard) ?? {})) this.#heard.set(session, asCount(at));
+    for (const [session, at] of Object.entries(asObject(json?.mentioned) ?? {})) this.#mentioned.set(session, asCount(at));
   }
 
   save(): unknown {
     const [sessions, waiting] = [[...this.#sessions.values()], [...this.#waiting.values()]];
-    return { fold: this.#fold.save(), sessions, waiting, failed: Object.fromEntries(this.#failed), heard: Object.fromEntries(this.#heard) };
+    return { fold: this.#fold.save(), sessions, waiting, failed: Object.fromEntries(this.#failed), mentioned: Object.fromEntries(this.#mentioned) };
   }
 
   push(record: Uint8Array, line: number): Findings {
@@ -61,113 +61,113 @@ export class ServerEvents implements Parser {
     const recorded = readRecorded(record);
     if (recorded === null) return problemAt(this.#file.path, line, "record-malformed", `${record.length} bytes`);
     if ("text" in recorded) return problemAt(this.#file.path, line, "line-not-json", recorded.text.slice(0, 80));
-    const said = "raw" in recorded ? saidIn(recorded.raw) : null;
-    if (said === null) return NOTHING;
+    const update = "raw" in recorded ? updateIn(recorded.raw) : null;
+    if (update === null) return NOTHING;
     const rows = new Rows(this.#file.path, line);
-    this.#first(rows, said.session);
-    this.#take(rows, said, recorded.at);
-    if ("raw" in recorded && !isAnswer(recorded.raw)) this.#heard.set(said.session, recorded.at);
+    this.#first(rows, update.session);
+    this.#take(rows, update, recorded.at);
+    if ("raw" in recorded && !isResponse(recorded.raw)) this.#mentioned.set(update.session, recorded.at);
     return rows;
   }
 
-  /** By itself or after others, a line tells what stands in it; what it is a part of is known after others alone. */
+  /** A line can be read alone or after others; only then its context is known. */
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (isDelta(record)) return [];
     const recorded = readRecorded(record);
-    const said = recorded !== null && "raw" in recorded ? saidIn(recorded.raw) : null;
-    if (said?.is === "message") {
-      const message = messageOf(said.info, [], said);
-      this.#fold.info(said.id, said.session, said.info, line);
-      // How it ended is told when it has.
-      return message === null || message.completed === null ? [] : this.#news(message, eventsOf(message));
+    const update = recorded !== null && "raw" in recorded ? updateIn(recorded.raw) : null;
+    if (update?.is === "message") {
+      const message = messageOf(update.info, [], update);
+      this.#fold.info(update.id, update.session, update.info, line);
+      // The end is returned when the message is complete.
+      return message === null || message.completed === null ? [] : this.#newEvents(message, eventsOf(message));
     }
-    if (said?.is === "whole-message") {
-      const message = messageOf(said.info, said.parts, said);
-      this.#fold.whole(said.id, said.session, said.info, said.parts, line);
-      return message === null ? [] : this.#news(message, eventsOf(message));
+    if (update?.is === "whole-message") {
+      const message = messageOf(update.info, update.parts, update);
+      this.#fold.whole(update.id, update.session, update.info, update.parts, line);
+      return message === null ? [] : this.#newEvents(message, eventsOf(message));
     }
-    if (said?.is === "error" && recorded !== null) return this.#failureEvent(said, recorded.at);
-    if (said?.is !== "part") return [];
-    const part = partOf({ ...said.part, id: said.id });
-    const known = this.#fold.part(said.message, said.session, said.id, said.part, line);
-    const message = known === null ? null : asMessage(said.message, known);
+    if (update?.is === "error" && recorded !== null) return this.#failureEvent(update, recorded.at);
+    if (update?.is !== "part") return [];
+    const part = partOf({ ...update.part, id: update.id });
+    const known = this.#fold.part(update.message, update.session, update.id, update.part, line);
+    const message = known === null ? null : asMessage(update.message, known);
     if (part === null) return [];
-    if (message !== null) return this.#news(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
-    return part.start !== null && part.end === null && part.type !== "tool" ? [] : eventsOfPart(part, said.session, key.record(`${said.message} 0`));
+    if (message !== null) return this.#newEvents(message, eventsOf({ ...message, info: { ...message.info, error: null }, parts: [part] }));
+    return part.start !== null && part.end === null && part.type !== "tool" ? [] : eventsOfPart(part, update.session, key.record(`${update.message} 0`));
   }
 
-  /** The same failure is reported for the session and for its message: whichever comes first is told. */
-  #failureEvent({ session, error, id }: Extract<Said, { is: "error" }>, at: number): EventDraft[] {
+  /** The same failure is reported for the session and for its message; the first one is returned. */
+  #failureEvent({ session, error, id }: Extract<Update, { is: "error" }>, at: number): EventDraft[] {
     const text = errorText(error);
     const newest = this.#fold.newest(session);
     const message = newest?.info.role === "assistant" ? newest : null;
-    // One failure may be reported twice, the second time with a stack trace around the same words (1.18.33: an unknown model).
+    // One failure may be reported twice, the second time with a stack trace (1.18.33: an unknown model).
     const [last, after] = [this.#lastErrors.get(session), newest?.id ?? null];
     if (last !== undefined && last.after === after && text.includes(last.says)) return [];
     this.#lastErrors.set(session, { after, says: text.replace(/^\w+: /, "") });
-    if (message !== null && asObject(message.info.error) !== null && this.#toldErrors.has(message.id)) return [];
-    this.#toldErrors.add(message?.id ?? `${session} ${text}`);
+    if (message !== null && asObject(message.info.error) !== null && this.#returnedErrors.has(message.id)) return [];
+    this.#returnedErrors.add(message?.id ?? `${session} ${text}`);
     const keys = message !== null ? [errorKey(message.id)] : id === null ? [] : [key.record(id)];
     return [{ speaker: key.session(session), keys, kind: "error", text, at, tool: null, response: null, ...(id === null ? {} : { name: id }) }];
   }
 
-  #news(message: Message, drafts: readonly EventDraft[]): readonly EventDraft[] {
+  #newEvents(message: Message, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const news = drafts.filter(
-      ({ name, text }) => name !== "error" || !(this.#toldErrors.has(message.id) || this.#toldErrors.delete(`${message.session} ${text}`)),
+      ({ name, text }) => name !== "error" || !(this.#returnedErrors.has(message.id) || this.#returnedErrors.delete(`${message.session} ${text}`)),
     );
-    if (news.some(({ name }) => name === "error")) this.#toldErrors.add(message.id);
+    if (news.some(({ name }) => name === "error")) this.#returnedErrors.add(message.id);
     return named(message, news);
   }
 
-  /** Whoever is heard of has a record here, whatever else is known. */
+  /** Every session that is mentioned gets a record. */
   #first(rows: Rows, session: string) {
-    if (this.#heard.has(session)) return;
-    this.#heard.set(session, 0);
+    if (this.#mentioned.has(session)) return;
+    this.#mentioned.set(session, 0);
     const out = rows.of(`file ${session}`, { at: null, speaker: key.session(session), keys: [] });
     out.add({ type: "agent-described", agent: key.session(session), file: { path: this.#file.path, bytes: this.#file.bytes } });
   }
 
-  #take(rows: Rows, said: Said, at: number) {
-    switch (said.is) {
+  #take(rows: Rows, update: Update, at: number) {
+    switch (update.is) {
       case "session":
-        return this.#session(rows, said.session, said.info);
+        return this.#session(rows, update.session, update.info);
       case "session-unknown":
-        return this.#unassigned(rows, said.session, at);
+        return this.#unassigned(rows, update.session, at);
       case "deleted":
-        this.#settle(rows, said.session);
-        return this.#stopped(rows, said.session, at, "its session was deleted");
+        this.#settle(rows, update.session);
+        return this.#stopped(rows, update.session, at, "its session was deleted");
       case "error":
-        return this.#error(rows, said, at);
+        return this.#error(rows, update, at);
       case "message":
-        // A message that begins after a failure: it was prompted again, or tries again by itself.
-        if (this.#fold.isNew(said.id)) this.#recovered(rows, said.session);
-        return this.#message(rows, said.id, this.#fold.info(said.id, said.session, said.info, rows.line));
+        // A new message after a failure: a new prompt or a retry.
+        if (this.#fold.isNew(update.id)) this.#recovered(rows, update.session);
+        return this.#message(rows, update.id, this.#fold.info(update.id, update.session, update.info, rows.line));
       case "whole-message":
-        if (this.#fold.isNew(said.id) && (messageOf(said.info, [], said)?.created ?? 0) > (this.#failed.get(said.session) ?? 0))
-          this.#recovered(rows, said.session);
-        return this.#message(rows, said.id, this.#fold.whole(said.id, said.session, said.info, said.parts, rows.line));
+        if (this.#fold.isNew(update.id) && (messageOf(update.info, [], update)?.created ?? 0) > (this.#failed.get(update.session) ?? 0))
+          this.#recovered(rows, update.session);
+        return this.#message(rows, update.id, this.#fold.whole(update.id, update.session, update.info, update.parts, rows.line));
       case "message-removed":
       case "part-removed":
-        return this.#removed(rows, said);
+        return this.#removed(rows, update);
       case "part":
-        return this.#part(rows, said);
+        return this.#part(rows, update);
       case "status":
-        return this.#status(rows, said, at);
+        return this.#status(rows, update, at);
       case "asks":
-        return this.#asks(rows, said.session, said.request, at);
+        return this.#asks(rows, update.session, update.request, at);
       case "answered":
-        return this.#answered(rows, said.request);
+        return this.#answered(rows, update.request);
       case "asking":
-        return this.#asking(rows, said, at);
+        return this.#asking(rows, update, at);
       default:
-        return said satisfies never;
+        return update satisfies never;
     }
   }
 
   #session(rows: Rows, id: string, info: JsonObject) {
     const known = this.#sessions.get(id) ?? {};
     const updated = (json: JsonObject) => asNumber(asObject(json.time)?.updated) ?? 0;
-    // Updates leave out what never changes.
+    // Updates omit constant fields.
     const merged = updated(info) >= updated(known) ? { ...known, ...info } : { ...info, ...known };
     const { title, version, parentID, directory, agent, permission, time } = merged;
     const slim = Object.fromEntries(
@@ -180,14 +180,14 @@ export class ServerEvents implements Parser {
     readSession(rows.of(id, { at: session.created, speaker: key.session(id), keys: [] }), session, this.#file, null);
   }
 
-  /** Neither the stream nor the server can tell what it is. One that was known before is gone. */
+  /** The server does not know the session. If it was known before, it was deleted. */
   #unassigned(rows: Rows, id: string, at: number) {
-    if (this.#sessions.has(id)) return this.#stopped(rows, id, at, "its server knows it no more");
+    if (this.#sessions.has(id)) return this.#stopped(rows, id, at, "its server no longer knows it");
     const agent = key.session(id);
     const parent = threadKey("unassigned", key.NAME);
     const out = rows.of(`unassigned ${id}`, { at: null, speaker: agent, keys: [] });
     out.add({ type: "agent-described", agent: parent, kind: "unassigned" });
-    const says = "the server knows no session of this id, so that nobody can tell whose it is";
+    const says = "the server has no session with this id, so its thread is unknown";
     out.add({ type: "parent-named", child: agent, parent, rule: UNASSIGNED_RULE, source: "inferred", confidence: 0.05, says });
   }
 
@@ -195,63 +195,67 @@ export class ServerEvents implements Parser {
     const message = folded == null ? null : asMessage(id, folded);
     if (folded == null || message === null) return;
     for (const part of folded.parts.keys()) rows.drop(part);
-    // The message itself tells of the failure by now.
+    // The message itself reports the failure by now.
     if (asObject(message.info.error) !== null && this.#fold.newest(folded.session)?.id === id) this.#recovered(rows, folded.session);
     if (!this.#fold.isOpen(folded.session)) rows.drop(`state ${folded.session}`);
     readMessage(rows.of(id, { at: message.created, speaker: speakerOf(message), keys: [copyKey(message)], order: folded.order }), message);
   }
 
-  #part(rows: Rows, { session, message, id, part: json }: Extract<Said, { is: "part" }>) {
+  #part(rows: Rows, { session, message, id, part: json }: Extract<Update, { is: "part" }>) {
     const folded = this.#fold.part(message, session, id, json, rows.line);
     if (folded !== null && folded.info !== null) return this.#message(rows, message, folded);
-    // Its message is not known, or so old that only this is news of it.
+    // Its message is unknown, or too old to be in memory.
     const part = partOf({ ...json, id });
     if (part === null) return;
     readLonePart(rows.of(id, { at: part.start, speaker: key.session(session), keys: part.start === null ? [] : [partCopyKey(part)] }), part, session);
   }
 
-  #removed(rows: Rows, said: Extract<Said, { is: "message-removed" | "part-removed" }>) {
-    this.#fold.remove(said.id);
-    rows.drop(said.id);
-    if (said.is === "part-removed") this.#message(rows, said.message, this.#fold.get(said.message));
+  #removed(rows: Rows, update: Extract<Update, { is: "message-removed" | "part-removed" }>) {
+    this.#fold.remove(update.id);
+    rows.drop(update.id);
+    if (update.is === "part-removed") this.#message(rows, update.message, this.#fold.get(update.message));
   }
 
-  #status(rows: Rows, { session, status, asked }: Extract<Said, { is: "status" }>, at: number) {
-    // While the answer was on its way the session went on.
-    if (asked !== null && (this.#heard.get(session) ?? 0) >= asked) return;
+  #status(rows: Rows, { session, status, asked }: Extract<Update, { is: "status" }>, at: number) {
+    // The session continued while the request was pending.
+    if (asked !== null && (this.#mentioned.get(session) ?? 0) >= asked) return;
     rows.drop(`state ${session}`);
     if (status.type === "idle") {
       this.#settle(rows, session);
-      return this.#stopped(rows, session, asked ?? at, "its server says that nothing runs in it");
+      return this.#stopped(rows, session, asked ?? at, "its server reports it as idle");
     }
-    // At work: a sign of life, as long as there is something that it is at. After a failure the server's word is enough: it goes on.
+    // Running: counts as activity if it has unfinished work. After a failure the server's statement is enough: it
+    // continues.
     const hadFailed = this.#failed.has(session) || asObject(this.#fold.newest(session)?.info.error) !== null;
     this.#recovered(rows, session);
     if (!hadFailed && !this.#fold.isOpen(session)) return;
     const time = hadFailed ? Math.max(asked ?? at, this.#fold.lastTime(session)) : (asked ?? at);
     const out = rows.of(`state ${session}`, { at: time, speaker: key.session(session), keys: [] });
-    out.add({ type: "record", role: "other", stands: hadFailed ? "open" : null, certain: true, calls: [], results: [], text: null, message: false });
+    out.add({ type: "record", role: "other", state: hadFailed ? "open" : null, certain: true, calls: [], results: [], text: null, message: false });
     if (status.type !== "retry") return;
-    const words = asWords(status.message);
-    const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${words === null ? "" : `: ${words}`})`;
+    const text = asNonBlank(status.message);
+    const says = `to try again (attempt ${asNumber(status.attempt) ?? 1}${text === null ? "" : `: ${text}`})`;
     out.add({ type: "waits", agent: key.session(session), for: null, says });
   }
 
-  /** A failure of the session that no message of its own tells of (yet). Clocks differ: it comes after everything that was known when it was reported. */
-  #error(rows: Rows, { session, error }: Extract<Said, { is: "error" }>, at: number) {
+  /**
+   * A failure of the session that no message reports (yet). Sorted after everything known at that time, because clocks
+   * differ.
+   */
+  #error(rows: Rows, { session, error }: Extract<Update, { is: "error" }>, at: number) {
     rows.drop(`state ${session}`);
     this.#settle(rows, session);
     if (asObject(this.#fold.newest(session)?.info.error) !== null) return;
     this.#failed.set(session, at);
     const out = rows.of(`error ${session}`, { at: Math.max(at, this.#fold.lastTime(session)), speaker: key.session(session), keys: [] });
-    out.add({ type: "record", role: "other", ...standAfter(error), certain: true, calls: [], results: [], text: null, message: false });
+    out.add({ type: "record", role: "other", ...stateAfter(error), certain: true, calls: [], results: [], text: null, message: false });
   }
 
   #recovered(rows: Rows, session: string) {
     if (this.#failed.delete(session)) rows.drop(`error ${session}`);
   }
 
-  /** Ends what was left unfinished. What its own last message tells of its end, then or later, counts more. */
+  /** Ends unfinished work. An end in its own last message, now or later, takes precedence. */
   #stopped(rows: Rows, session: string, at: number, says: string) {
     rows.drop(`state ${session}`);
     if (!this.#fold.isOpen(session)) return;
@@ -272,22 +276,22 @@ export class ServerEvents implements Parser {
     rows.drop(request);
   }
 
-  /** All that the server waits for: what is not among it was answered while nobody listened. */
-  #asking(rows: Rows, { session, requests, what, asked }: Extract<Said, { is: "asking" }>, at: number) {
+  /** All pending requests of the server; others were answered while disconnected. */
+  #asking(rows: Rows, { session, requests, what, asked }: Extract<Update, { is: "asking" }>, at: number) {
     const open = new Set(requests.map(({ id }) => id));
     for (const [id, { session: of, request, since }] of this.#waiting)
       if (of === session && request.for === what && since < asked && !open.has(id)) this.#answered(rows, id);
-    if ((this.#heard.get(session) ?? 0) >= asked) return;
+    if ((this.#mentioned.get(session) ?? 0) >= asked) return;
     for (const request of requests) this.#asks(rows, session, request, at);
   }
 
-  /** Nobody is asked any more. */
+  /** No request is pending any more. */
   #settle(rows: Rows, session: string) {
     for (const [id, waiting] of this.#waiting) if (waiting.session === session) this.#answered(rows, id);
   }
 }
 
-/** Findings of one line under the names of what they are about. */
+/** The findings of one line, by the object they are about. */
 class Rows implements Findings {
   readonly line: number;
   readonly observations: FindingsOf["observations"] = [];
@@ -306,7 +310,7 @@ class Rows implements Findings {
 
   of(row: string, context: Omit<ConstructorParameters<typeof FindingsOf>[0], "path" | "line" | "row">): FindingsOf {
     this.#names.add(row);
-    return new FindingsOf({ path: this.#path, line: this.line, row, ...context }, this);
+    return new FindingsOf({ path: this.#path, line: this.line, row, origin: "relay", ...context }, this);
   }
 
   drop(row: string): void {
@@ -316,6 +320,6 @@ class Rows implements Findings {
 
 const isDelta = (record: Uint8Array) => decodeText(record.subarray(0, HEAD)).text.includes(DELTA);
 
-/** In a recording the same error is told by many lines. */
+/** Many lines of a recording contain the same error. */
 const named = (message: Message, drafts: readonly EventDraft[]) =>
   drafts.map((draft) => (draft.name === "error" ? { ...draft, name: `${message.id} error` } : draft));

@@ -4,14 +4,14 @@ import type { SourceFile } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 import type { PermissionRule, SessionInfo } from "./shapes.ts";
 
-/** `Search README (@explore subagent)`; a fork of it goes on with ` (fork #1)`. */
+/** `Search README (@explore subagent)`; a fork appends ` (fork #1)`. */
 const TITLE = /^(.*?)\s*\(@([^()\s]+) subagent\)(?!.*\(@[^()\s]+ subagent\))/s;
-/** What a session is called before it has a title. */
+/** The default title. */
 const UNTITLED = /^(New|Child) session - \d{4}-/;
-/** After everything a session can say. */
+/** Sorts after all times of a session. */
 export const LAST = 8.64e15;
 
-/** `database` is the file that the product's process has open; null where none is or none can be seen. */
+/** `database` is the file that the product's process has open; null if there is none or it cannot be observed. */
 export function readSession(out: FindingsOf, info: SessionInfo, file: SourceFile, database: string | null): void {
   const agent = key.session(info.id);
   const tools = limitsIn(info.permission);
@@ -25,10 +25,10 @@ export function readSession(out: FindingsOf, info: SessionInfo, file: SourceFile
     ...(info.agent === null ? {} : { agentType: info.agent }),
     ...(tools === null ? {} : { tools }),
   });
-  // A sign of life; a child that was made has been given something to do.
-  const stands = info.parent === null ? null : ("open" as const);
-  out.add({ type: "record", role: "other", stands, certain: true, calls: [], results: [], text: null, message: false });
-  // What a child is called at first is its task and its type.
+  // Shows activity; a child has been given a task.
+  const state = info.parent === null ? null : ("open" as const);
+  out.add({ type: "record", role: "other", state, certain: true, calls: [], results: [], text: null, message: false });
+  // A child's first title is its task and type.
   const isNamed = info.title !== null && !UNTITLED.test(info.title) && !(info.parent !== null && TITLE.test(info.title));
   if (isNamed && info.title !== null) out.add({ type: "thread-titled", of: agent, title: info.title, rank: 0 });
   if (info.parent !== null) readParent(out, info, info.parent);
@@ -41,11 +41,11 @@ function readParent(out: FindingsOf, { id, title }: SessionInfo, parent: string)
   out.add({ type: "parent-named", child, parent: key.session(parent), rule: "session.parentID", source: "protocol", confidence: 1, says });
   const [, description, type] = TITLE.exec(title ?? "") ?? [];
   if (description) out.add({ type: "agent-described", agent: child, description });
-  // Anything else that names its type comes before.
+  // Other sources of the type take precedence.
   if (type !== undefined) out.addAt(LAST, { type: "agent-described", agent: child, agentType: type });
 }
 
-/** Rules about single patterns leave the tool itself alone. */
+/** Rules about patterns do not restrict the tool as a whole. */
 function limitsIn(rules: readonly PermissionRule[]): ToolLimits | null {
   const whole = new Map(rules.filter((rule) => rule.pattern === "*").map((rule) => [rule.permission, rule.action]));
   const having = (action: string) => [...whole].filter(([name, its]) => its === action && name !== "*").map(([name]) => name);

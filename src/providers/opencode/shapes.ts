@@ -1,6 +1,6 @@
-import { asList, asObject, asText, asTime, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/json.ts";
 
-/** A session as every storage tells it. */
+/** A session, from any storage. */
 export interface SessionInfo {
   readonly id: string;
   readonly parent: string | null;
@@ -18,7 +18,7 @@ export interface PermissionRule {
   readonly action: string;
 }
 
-/** A message with the parts it has so far. */
+/** A message with its parts so far. */
 export interface Message {
   readonly id: string;
   readonly session: string;
@@ -37,18 +37,18 @@ export interface Part {
   readonly end: number | null;
 }
 
-/** As `session.get`, an export and the JSON storage write it. */
+/** As in `session.get`, exports and the JSON storage. */
 export function sessionOf(value: unknown): SessionInfo | null {
   const json = asObject(value);
-  const id = asWords(json?.id);
+  const id = asNonBlank(json?.id);
   if (json === null || id === null) return null;
   return {
     id,
-    parent: asWords(json.parentID),
-    title: asWords(json.title),
-    version: asWords(json.version),
-    directory: asWords(json.directory),
-    agent: asWords(json.agent),
+    parent: asNonBlank(json.parentID),
+    title: asNonBlank(json.title),
+    version: asNonBlank(json.version),
+    directory: asNonBlank(json.directory),
+    agent: asNonBlank(json.agent),
     permission: rulesIn(json.permission),
     created: asTime(asObject(json.time)?.created),
   };
@@ -58,16 +58,16 @@ function rulesIn(value: unknown): PermissionRule[] {
   const list = typeof value === "string" ? parseJson(value)?.value : value;
   return asList(list).flatMap((item) => {
     const rule = asObject(item);
-    const [permission, pattern, action] = [asWords(rule?.permission), asWords(rule?.pattern), asWords(rule?.action)];
+    const [permission, pattern, action] = [asNonBlank(rule?.permission), asNonBlank(rule?.pattern), asNonBlank(rule?.action)];
     return permission === null || action === null ? [] : [{ permission, pattern: pattern ?? "*", action }];
   });
 }
 
-/** `info` and `parts` may lack the ids that the storage keeps beside them. */
+/** `info` and `parts` may lack the ids that the storage keeps separately. */
 export function messageOf(value: unknown, parts: readonly unknown[], ids: { readonly id?: unknown; readonly session?: unknown } = {}): Message | null {
   const info = asObject(value);
-  const [id, session] = [asWords(ids.id) ?? asWords(info?.id), asWords(ids.session) ?? asWords(info?.sessionID)];
-  const role = asWords(info?.role);
+  const [id, session] = [asNonBlank(ids.id) ?? asNonBlank(info?.id), asNonBlank(ids.session) ?? asNonBlank(info?.sessionID)];
+  const role = asNonBlank(info?.role);
   if (info === null || id === null || session === null || role === null) return null;
   const time = asObject(info.time);
   return { id, session, role, info, created: asTime(time?.created), completed: asTime(time?.completed), parts: parts.flatMap((part) => partOf(part) ?? []) };
@@ -75,7 +75,7 @@ export function messageOf(value: unknown, parts: readonly unknown[], ids: { read
 
 export function partOf(value: unknown): Part | null {
   const json = asObject(value);
-  const [id, type] = [asWords(json?.id), asWords(json?.type)];
+  const [id, type] = [asNonBlank(json?.id), asNonBlank(json?.type)];
   if (json === null || id === null || type === null) return null;
   const time = asObject(json.time) ?? asObject(asObject(json.state)?.time);
   return { id, type, json, start: asTime(time?.start), end: asTime(time?.end) };
@@ -88,7 +88,7 @@ export interface ToolPart {
   readonly input: unknown;
   readonly output: string | null;
   readonly error: string | null;
-  /** Null as long as the tool has not begun, or where it keeps none. */
+  /** Null before the tool begins, or if it has none. */
   readonly metadata: JsonObject | null;
 }
 
@@ -96,8 +96,8 @@ export function toolOf({ type, id, json }: Part): ToolPart | null {
   if (type !== "tool") return null;
   const state = asObject(json.state);
   return {
-    tool: asWords(json.tool) ?? "unknown",
-    callId: asWords(json.callID) ?? id,
+    tool: asNonBlank(json.tool) ?? "unknown",
+    callId: asNonBlank(json.callID) ?? id,
     status: asText(state?.status) ?? "pending",
     input: state?.input ?? null,
     output: asText(state?.output),
@@ -106,13 +106,13 @@ export function toolOf({ type, id, json }: Part): ToolPart | null {
   };
 }
 
-/** An error of a message or of a session, on one line: what kind it is, and what it says. */
+/** An error on one line: its name and message. */
 export function errorText(error: JsonObject): string {
-  const [name, message] = [asWords(error.name), asWords(asObject(error.data)?.message) ?? asWords(error.message)];
-  return [name ?? (message === null ? "error" : null), message].filter((words) => words !== null).join(": ");
+  const [name, message] = [asNonBlank(error.name), asNonBlank(asObject(error.data)?.message) ?? asNonBlank(error.message)];
+  return [name ?? (message === null ? "error" : null), message].filter((text) => text !== null).join(": ");
 }
 
-/** Not a failure: a person or the parent stopped it. */
+/** Not a failure: stopped by the user or the parent. */
 export const isAbort = (error: JsonObject) => error.name === "MessageAbortedError";
 
 export const isDone = ({ status }: ToolPart) => status === "completed" || status === "error";

@@ -2,8 +2,8 @@ import { asCount, asNumber, asObject, type JsonObject } from "../../core/json.ts
 import type { Tokens } from "../../core/usage.ts";
 
 /**
- * Input excludes what came from a cache. Output excludes reasoning from 1.14.41 on and includes it up to 1.3.0;
- * the total, where there is one, tells which.
+ * Input excludes caches. Output includes reasoning up to 1.3.0 and excludes it from 1.14.41 on; the total, if present,
+ * shows which.
  */
 export function tokensOf(value: unknown): Tokens {
   const json: JsonObject = asObject(value) ?? {};

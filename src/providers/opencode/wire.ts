@@ -1,12 +1,12 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { ANONYMOUS, agentKey, partsOf } from "../../core/ids.ts";
-import { asText, asWords } from "../../core/json.ts";
+import { asNonBlank, asText } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
-import type { AskedRow, Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, RequestRow, TailPart, ToolCall } from "../../core/traffic.ts";
 import * as key from "./keys.ts";
 import { readNotices, resultIn, TASK } from "./task.ts";
 
-/** OpenCode's requests to whichever API: docs/formats/opencode.md, "On the wire". */
+/** OpenCode's API requests: docs/formats/opencode.md, "On the wire". */
 export const wire: Dialect = {
   vendor: "",
   identify(asked): Caller | null {
@@ -33,11 +33,11 @@ export const wire: Dialect = {
       version,
       cwd: asked.cwd,
       tag,
-      // Its records have no names of answers.
-      namesNoAnswers: true,
+      // Its records do not name responses.
+      hasNoResponseIds: true,
     };
   },
-  prompt: ({ first }) => asWords(first.at(-1)),
+  prompt: ({ first }) => asNonBlank(first.at(-1)),
   open: (caller, _, saved) => new OpencodeVoice(partsOf(caller.thread).thread, saved),
   response: (thread, id) => key.record(`answer/${partsOf(thread).thread}/${id}`),
   unnamed: (thread, response) => agentKey(key.NAME, partsOf(thread).thread, `${ANONYMOUS}${response}`),
@@ -45,13 +45,13 @@ export const wire: Dialect = {
   matches: ({ parent }, prompt) => (parent === null || prompt === null ? [] : [key.promptMatch(partsOf(parent).thread, prompt)]),
 };
 
-/** Titles and summaries of sessions: whatever works has tools. */
-function tagOf({ offered, opening }: AskedRow): Caller["tag"] {
+/** Titles and summaries of sessions: requests of agents have tools. */
+function tagOf({ offered, opening }: RequestRow): Caller["tag"] {
   if (offered > 0) return null;
   return /\btitle\b/.test(opening) ? "title" : "auxiliary";
 }
 
-/** How a task stands, by the text that the model is given for it. */
+/** The state of a task, from the text for the model. */
 function stateIn(text: string): LifecycleState {
   if (/^(Subagent failed|Error\b)/.test(text)) return "errored";
   if (/^(Task (was )?(cancelled|aborted)|Tool execution aborted)/.test(text)) return "shutdown";
@@ -62,7 +62,7 @@ interface Memory {
   readonly tasks: readonly string[];
 }
 
-class OpencodeVoice implements Voice {
+class OpencodeVoice implements Interpreter {
   readonly #session: string;
   readonly #tasks: Set<string>;
 
@@ -71,7 +71,7 @@ class OpencodeVoice implements Voice {
     this.#tasks = new Set((saved as Memory | undefined)?.tasks);
   }
 
-  told(out: FindingsOf, tail: readonly TailPart[]): void {
+  toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { texts, results } of tail) {
       for (const text of texts) readNotices(out, text);
       for (const { id, isError, text } of results) {
@@ -104,8 +104,8 @@ class OpencodeVoice implements Voice {
       tool: name,
       makes: "one",
       prompt,
-      agentType: asWords(input.subagent_type),
-      description: asWords(input.description),
+      agentType: asNonBlank(input.subagent_type),
+      description: asNonBlank(input.description),
       name: null,
       offers: prompt === null ? [] : [key.promptMatch(this.#session, prompt)],
     });

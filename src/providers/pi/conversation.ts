@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey, RecordKey } from "../../core/ids.ts";
-import { asText, asWords, isTooDeep, type JsonObject } from "../../core/json.ts";
+import { asNonBlank, asText, isTooDeep, type JsonObject } from "../../core/json.ts";
 import type { ModelCalled } from "../../core/observation.ts";
 import type { SourceFile } from "../../core/provider.ts";
 import { fingerprintOf, NO_TOKENS } from "../../core/usage.ts";
@@ -9,17 +9,17 @@ import * as key from "./keys.ts";
 import { type Message, readMessage, type Used } from "./message.ts";
 import { type End, endByStatus, type Outcome, outcomesIn, type Task, tasksOf } from "./spawns.ts";
 
-/** Whose message it is, when, and what the record is called in which it stands. */
+/** The agent, time and record key of a message. */
 export interface Context {
   readonly agent: AgentKey;
   readonly at: number | null;
   readonly record: RecordKey;
   readonly order: number;
-  /** How many results of calls it stands in. */
+  /** Nesting depth in results of spawn calls. */
   readonly depth: number;
 }
 
-/** A call that makes agents: when it was made, and how many. */
+/** A spawn call: its time, and its number of agents. */
 interface Spawn {
   readonly at: number | null;
   readonly count: number;
@@ -27,19 +27,19 @@ interface Spawn {
 
 interface Memory {
   readonly spawns: readonly (readonly [string, Spawn])[];
-  readonly told: readonly string[];
+  readonly stated: readonly string[];
 }
 
-/** Nobody's children have children deeper than this. */
+/** Maximum nesting depth of children. */
 const MAX_DEPTH = 20;
-/** However many turns a total stands for, each is one call. */
+/** Maximum number of turns that a total is split into. */
 const MAX_TURNS = 1000;
 
-/** Reads messages, and with them the agents that they ask for and that their results hold. */
+/** Reads messages, the spawn calls in them, and the agents in their results. */
 export class Conversation {
   readonly #file: SourceFile;
   readonly #spawns: Map<string, Spawn>;
-  readonly #told: Set<string>;
+  readonly #stated: Set<string>;
   session: string;
   drafts: EventDraft[] = [];
 
@@ -48,16 +48,16 @@ export class Conversation {
     this.session = session;
     this.#file = file;
     this.#spawns = new Map(memory?.spawns);
-    this.#told = new Set(memory?.told);
+    this.#stated = new Set(memory?.stated);
   }
 
   save(): Memory {
-    return { spawns: [...this.#spawns], told: [...this.#told] };
+    return { spawns: [...this.#spawns], stated: [...this.#stated] };
   }
 
   once(what: string): boolean {
-    const isNew = !this.#told.has(what);
-    this.#told.add(what);
+    const isNew = !this.#stated.has(what);
+    this.#stated.add(what);
     return isNew;
   }
 
@@ -70,17 +70,17 @@ export class Conversation {
   #read(out: FindingsOf, message: Message, context: Context) {
     const { answer } = message;
     const response = answer?.response == null ? null : key.response(answer.provider, answer.response);
-    const alias = answer?.response == null ? null : key.answer(answer.response);
+    const alias = answer?.response == null ? null : key.responseById(answer.response);
     const keys = [context.record, alias, response].filter((one) => one !== null);
     const part = out.part({ speaker: context.agent, at: context.at, keys, order: context.order });
     part.add({
       type: "record",
       role: message.role === "assistant" ? "assistant" : message.role === "user" || message.role === "toolResult" ? "user" : "other",
-      stands: message.stands,
+      state: message.state,
       certain: true,
       calls: message.calls.map(({ id, name }) => ({ call: key.call(this.session, id), name })),
-      results: message.answers === null ? [] : [{ call: key.call(this.session, message.answers.call), isError: message.answers.isError }],
-      text: message.stands === "answered" && message.text.trim() !== "" ? message.text : null,
+      results: message.resultOf === null ? [] : [{ call: key.call(this.session, message.resultOf.call), isError: message.resultOf.isError }],
+      text: message.state === "answered" && message.text.trim() !== "" ? message.text : null,
       message: message.role === "assistant" || message.role === "user",
     });
     if (answer !== null)
@@ -88,13 +88,13 @@ export class Conversation {
         ...calledBy(answer, response ?? key.partOf(context.record, "answer"), answer.provider, answer.model),
         ...(alias === null || answer.response === null ? {} : { alias, fingerprint: fingerprintOf(answer.response, answer.tokens) }),
       });
-    if (message.used !== null && outcomesIn(message.answers?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
+    if (message.used !== null && outcomesIn(message.resultOf?.details ?? null).length === 0) this.onOwnBehalf(out, message.used, context, "", "");
     for (const call of message.calls) this.#ask(part, call.id, call.name, tasksOf(call), context);
-    if (message.answers !== null) this.#answered(part, message, message.answers, context);
-    this.#tell(message, context, keys, response);
+    if (message.resultOf !== null) this.#answered(part, message, message.resultOf, context);
+    this.#addDrafts(message, context, keys, response);
   }
 
-  /** What the product, or a tool of it, asked a model for by itself. */
+  /** Internal model calls of the product or of a tool. */
   onOwnBehalf(out: FindingsOf, used: Used, { at, record, order }: Pick<Context, "at" | "record" | "order">, provider: string, model: string): void {
     const agent = key.itself(this.session);
     const response = key.partOf(record, "used");
@@ -114,7 +114,7 @@ export class Conversation {
       return out.add({ type: "spawn-called", call, tool, makes: "one", prompt, agentType, description, name: null, offers });
     }
     out.add({ type: "spawn-called", call, tool, makes: "maybe", prompt: null, agentType: null, description: null, name: null, offers: [] });
-    // One call for many: each of them is there from now on, whatever becomes of the call.
+    // One call for several agents: each is stated at once, whatever happens to the call.
     for (const [i, { prompt, agentType }] of tasks.entries()) {
       const child = this.#childOf(id, i);
       const part = out.part({ speaker: child, at, keys: [key.partOf(record, `${id}.${i}`)], order });
@@ -124,36 +124,38 @@ export class Conversation {
     }
   }
 
-  /** The example extension gives its agents no ids: they are known by their call, and their number where it makes several. */
+  /**
+   * Agents of the example extension have no ids: they are identified by their call, and by index if it spawns several.
+   */
   #childOf(call: string, index: number): AgentKey {
     const id = call.replaceAll("/", "_");
     return key.agent(this.session, (this.#spawns.get(call)?.count ?? 1) === 1 ? id : `${id}.${index}`);
   }
 
-  #answered(out: FindingsOf, message: Message, answers: NonNullable<Message["answers"]>, context: Context) {
+  #answered(out: FindingsOf, message: Message, answers: NonNullable<Message["resultOf"]>, context: Context) {
     const { call: id, details, isError } = answers;
     const call = key.call(this.session, id);
     const outcomes = outcomesIn(details);
-    const agent = answers.tool === "Agent" || this.#spawns.has(id) ? asWords(details?.agentId) : null;
+    const agent = answers.tool === "Agent" || this.#spawns.has(id) ? asNonBlank(details?.agentId) : null;
     const ended = (of: AgentKey | { call: typeof call }, end: End) => out.add({ type: "lifecycle", of, source: "parent_rollout", ...end });
     if (agent !== null) {
       const child = key.agent(this.session, agent);
-      const agentType = asWords(details?.subagentType);
+      const agentType = asNonBlank(details?.subagentType);
       out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }) });
       out.add({ type: "call-spawned", call, child, rule: "details.agentId", source: "parent_rollout", says: `the result of its call names agent ${agent}` });
-      const end = endByStatus(asText(details?.status), asWords(details?.error), null);
+      const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
       if (end !== null) ended(child, end);
       return;
     }
     if (!this.#spawns.has(id) && outcomes.every((outcome) => outcome.messages.length === 0 && outcome.run === null)) return;
     const mode = asText(details?.mode);
-    // The record of the call itself may be lost.
+    // The record of the call may be missing.
     if (!this.#spawns.has(id))
       this.#spawns.set(id, { at: null, count: mode === "parallel" || mode === "chain" ? Math.max(2, outcomes.length) : outcomes.length });
     for (const outcome of outcomes) this.#outcome(out, id, outcome, mode === "chain", context);
     if (outcomes.length > 0) return;
     const count = this.#spawns.get(id)?.count ?? 1;
-    const launched = asWords(details?.asyncId);
+    const launched = asNonBlank(details?.asyncId);
     if (launched !== null)
       ended({ call }, { state: "launched", says: `the result of its call says that it runs in the background as ${launched}`, result: null });
     else if (isError) {
@@ -168,7 +170,7 @@ export class Conversation {
     const assumed = this.#childOf(id, index);
     const child = run === null ? assumed : key.agent(this.session, run.agent);
     const spawn = this.#spawns.get(id);
-    // What was assumed when the call was made is another one by its own file.
+    // The agent assumed for the call is named differently by its own file.
     if (run !== null && (spawn?.count ?? 1) > 1) out.part({ speaker: assumed, keys: [] }).add({ type: "file-refused", agent: assumed });
     const says = run === null ? `result ${index + 1} of its parent's call is its own` : `the result of its parent's call names its file, of run ${run.agent}`;
     out.add({ type: "agent-described", agent: child, ...(agentType === null ? {} : { agentType }), ...(prompt === null ? {} : { prompt }) });
@@ -187,13 +189,13 @@ export class Conversation {
       const begun = inside("begun", isChain ? (read[0]?.at ?? null) : (spawn?.at ?? read[0]?.at ?? null), 0);
       const part = out.part({ speaker: child, at: begun.at, keys: [begun.record], order: begun.order });
       part.add({ type: "agent-described", agent: child, file: this.#place() });
-      part.add({ type: "record", role: "other", stands: "open", certain: true, calls: [], results: [], text: null, message: false });
+      part.add({ type: "record", role: "other", state: "open", certain: true, calls: [], results: [], text: null, message: false });
       for (const [i, { json, at }] of read.entries()) if (json.role !== "system") this.message(out, json, inside(`${i}`, at, i + 1));
     }
     if (used !== null) this.#total(out, used, inside("used", context.at, 0));
   }
 
-  /** Nothing but a total is known: it stands for as many calls as there were turns. */
+  /** Only a total is known: it is counted as one model call per turn. */
   #total(out: FindingsOf, used: NonNullable<Outcome["used"]>, { agent, at, record, order }: Context) {
     const part = out.part({ speaker: agent, at, keys: [record], order });
     for (let i = 0; i < Math.min(MAX_TURNS, used.turns); i += 1) {
@@ -207,15 +209,15 @@ export class Conversation {
     return { path, bytes, bornMs };
   }
 
-  /** The message as people want to read it. */
-  #tell(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
+  /** The events of a message. */
+  #addDrafts(message: Message, { agent, at }: Context, keys: readonly RecordKey[], response: RecordKey | null) {
     const base = { speaker: agent, keys, at, tool: null, response };
     const say = (kind: EventDraft["kind"], text: string | null) => {
       if (text !== null && text.trim() !== "") this.drafts.push({ ...base, kind, text });
     };
     for (const thought of message.thoughts) say("reasoning", thought);
-    if (message.answers !== null) {
-      const tool = { name: message.answers.tool, call: key.call(this.session, message.answers.call), input: null, isError: message.answers.isError };
+    if (message.resultOf !== null) {
+      const tool = { name: message.resultOf.tool, call: key.call(this.session, message.resultOf.call), input: null, isError: message.resultOf.isError };
       return this.drafts.push({ ...base, kind: "toolResult", text: message.text, tool });
     }
     say(KINDS.get(message.role) ?? "note", message.role === "system" ? null : message.text);
@@ -239,7 +241,7 @@ function namedBy(parent: AgentKey, child: AgentKey, rule: string, says: string) 
   return { type: "parent-named", child, parent, rule, source: "parent_rollout", confidence: 1, says } as const;
 }
 
-/** A product that knows a price writes the cost; the vendor is its own word for where it asked. */
+/** Costs are recorded if the price is known; the vendor is Pi's own name for the API. */
 function calledBy({ tokens, costUsd }: Used, response: RecordKey, vendor: string, model: string): ModelCalled {
   return {
     type: "model-call",

@@ -1,17 +1,17 @@
-import { asObject, asText, asTime, asWords, decodeText, parseJson } from "../../core/json.ts";
+import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../core/json.ts";
 import type { Entry } from "../../core/provider.ts";
 import { readMessage } from "./message.ts";
 
-/** An entry of the tree that a session is. */
+/** An entry of a session, which is a tree. */
 export function entryIn(record: Uint8Array): Entry | null {
   const json = asObject(parseJson(decodeText(record).text)?.value);
-  const [id, type] = [asWords(json?.id), asWords(json?.type)];
+  const [id, type] = [asNonBlank(json?.id), asNonBlank(json?.type)];
   if (json === null || id === null || type === null || type === "session") return null;
   const message = readMessage(asObject(json.message) ?? {});
   const calls = message?.calls.map((call) => call.name).join(", ") ?? "";
-  const said = message === null ? (asText(json.summary) ?? asText(json.name) ?? asText(json.modelId) ?? asText(json.customType) ?? "") : message.text || calls;
-  const preview = said.replace(/\s+/g, " ").trim().slice(0, PREVIEW);
-  return { id, type, parent: asWords(json.parentId), at: asTime(json.timestamp), preview };
+  const text = message === null ? (asText(json.summary) ?? asText(json.name) ?? asText(json.modelId) ?? asText(json.customType) ?? "") : message.text || calls;
+  const preview = text.replace(/\s+/g, " ").trim().slice(0, PREVIEW);
+  return { id, type, parent: asNonBlank(json.parentId), at: asTime(json.timestamp), preview };
 }
 
 const PREVIEW = 96;

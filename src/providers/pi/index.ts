@@ -8,9 +8,9 @@ import { Transcript } from "./transcript.ts";
 import { wire } from "./wire.ts";
 
 const STREAM = { open: (saved?: unknown) => new PiStream(saved), promptIn: () => null };
-const LIVE = { run: liveStream(STREAM) };
+const LIVE = { run: liveStream("stream", STREAM) };
 
-/** Pi, 0.73 to 0.87, and the extensions that give it agents. How each format is known: docs/formats/pi.md. */
+/** Pi, 0.73 to 0.87, and the extensions that add agents. Sources of the format: docs/formats/pi.md. */
 export const pi: Provider = {
   name: NAME,
   product: "Pi",
@@ -26,7 +26,7 @@ export const pi: Provider = {
     const sessions = list(env.PI_CODING_AGENT_SESSION_DIR);
     const agents = list(env.PI_CODING_AGENT_DIR);
     const own = sessions.length > 0 ? sessions : (agents.length > 0 ? agents : [`${home}/.pi/agent`]).map((dir) => `${dir}/sessions`);
-    // An extension keeps its agents' records among temporary files.
+    // One extension keeps its agents' records in the temp folder.
     return [...own, `${(env.TMPDIR || env.TMP || env.TEMP || "/tmp").replace(/[\\/]+$/, "")}/pi-subagents-*`];
   },
   stream(path) {

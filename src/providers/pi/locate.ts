@@ -1,8 +1,10 @@
-/** What a file below a folder of sessions, or below an extension's folder for temporary files, is by its path alone. */
+/** The type of a file in a folder of sessions, or in an extension's temp folder, by its path. */
 export type PiFile =
-  /** `session` is null where only the head of the file knows. */
+  /** `session` is null if only the head of the file names it. */
   | { readonly is: "session"; readonly session: string | null; readonly stem: string }
-  /** pi-subagents: `<file of the parent>/<run>/run-<n>/session.jsonl`; its children lie in `<run>/run-<n>/session/…`. */
+  /**
+   * pi-subagents: `<file of the parent>/<run>/run-<n>/session.jsonl`; its children are in `<run>/run-<n>/session/…`.
+   */
   | { readonly is: "run"; readonly session: string; readonly agent: string; readonly parent: string | null; readonly run: string | null }
   /** @tintinweb/pi-subagents: `<folder>/<session>/tasks/<agent>.output`. */
   | { readonly is: "task"; readonly session: string; readonly agent: string };
@@ -14,7 +16,7 @@ export function locate(path: string): PiFile | null {
   const name = parts.at(-1) ?? "";
   const [, agent] = /^(.+)\.output$/.exec(name) ?? [];
   if (agent !== undefined && parts.at(-2) === "tasks" && parts.length >= 3) return { is: "task", session: parts.at(-3) ?? "", agent };
-  // Inputs, outputs and copies of what the agents' own files hold.
+  // Inputs, outputs and copies of the agents' own files.
   if (!name.endsWith(".jsonl") || parts.includes("subagent-artifacts") || parts.includes("async-subagent-runs")) return null;
   const stem = name.slice(0, -".jsonl".length);
   const top = parts.slice(0, -1).findIndex((part) => SESSION.test(part));
@@ -22,7 +24,7 @@ export function locate(path: string): PiFile | null {
   return runIn(SESSION.exec(parts[top] ?? "")?.[1] ?? "", parts.slice(top + 1), stem);
 }
 
-/** The run that a path speaks of, and the one it lies in. */
+/** The run that a path names, and the run that contains it. */
 export function runIn(session: string, parts: readonly string[], stem: string): PiFile {
   const runs: { id: string; run: string }[] = [];
   parts.forEach((part, i) => {
@@ -35,7 +37,7 @@ export function runIn(session: string, parts: readonly string[], stem: string): 
   return { is: "run", session, agent: [...parts.slice(0, -1), stem].join("."), parent: last?.id ?? null, run: null };
 }
 
-/** The same by a full path, as parents name the files of their children. */
+/** The same for a full path, as parents name their children's files. */
 export function runOfFile(file: string): Extract<PiFile, { is: "run" }> | null {
   const parts = file.split(/[\\/]/);
   const top = parts.findLastIndex((part) => SESSION.test(part));

@@ -1,20 +1,20 @@
-import { asAmount, asCount, asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
-import type { Stand } from "../../core/observation.ts";
+import { asAmount, asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
+import type { RecordState } from "../../core/observation.ts";
 import { NO_TOKENS, type Tokens } from "../../core/usage.ts";
 
-/** A message of a conversation, wherever it stands: in a session, in the file of an agent, or in the result of the call that made the agent. */
+/** A message, in a session, in an agent's file, or in the result of a spawn call. */
 export interface Message {
   readonly role: string;
   readonly at: number | null;
   readonly text: string;
   readonly thoughts: readonly string[];
   readonly calls: readonly ToolCall[];
-  /** Set for what a tool answered. */
-  readonly answers: { readonly call: string; readonly tool: string | null; readonly isError: boolean; readonly details: JsonObject | null } | null;
-  readonly answer: Answer | null;
-  /** What a tool used to ask models itself. */
+  /** Set for tool results. */
+  readonly resultOf: { readonly call: string; readonly tool: string | null; readonly isError: boolean; readonly details: JsonObject | null } | null;
+  readonly answer: ModelResponse | null;
+  /** Model usage of a tool. */
   readonly used: Used | null;
-  readonly stands: Stand | null;
+  readonly state: RecordState | null;
   readonly error: string | null;
 }
 
@@ -24,8 +24,8 @@ export interface ToolCall {
   readonly args: JsonObject;
 }
 
-/** One answer of a model. */
-export interface Answer extends Used {
+/** One model response. */
+export interface ModelResponse extends Used {
   readonly provider: string;
   readonly model: string;
   readonly response: string | null;
@@ -33,12 +33,12 @@ export interface Answer extends Used {
 
 export interface Used {
   readonly tokens: Tokens;
-  /** Null where it does not know prices: then it writes 0. */
+  /** Null if the price is unknown; Pi then writes 0. */
   readonly costUsd: number | null;
 }
 
 export function readMessage(json: JsonObject): Message | null {
-  const role = asWords(json.role);
+  const role = asNonBlank(json.role);
   if (role === null) return null;
   const blocks = asList(json.content).map(asObject);
   const of = (type: string) => blocks.filter((block) => block?.type === type);
@@ -49,36 +49,36 @@ export function readMessage(json: JsonObject): Message | null {
           .map((block) => asText(block?.text) ?? "")
           .join("\n");
   const calls = of("toolCall").flatMap((block) => {
-    const [id, name] = [asWords(block?.id), asWords(block?.name)];
+    const [id, name] = [asNonBlank(block?.id), asNonBlank(block?.name)];
     return id === null || name === null ? [] : [{ id, name, args: asObject(block?.arguments) ?? {} }];
   });
-  const call = role === "toolResult" ? asWords(json.toolCallId) : null;
+  const call = role === "toolResult" ? asNonBlank(json.toolCallId) : null;
   return {
     role,
     at: asTime(json.timestamp),
     text: role === "bashExecution" ? `$ ${asText(json.command) ?? ""}\n${asText(json.output) ?? ""}` : text,
-    thoughts: of("thinking").flatMap((block) => asWords(block?.thinking) ?? []),
+    thoughts: of("thinking").flatMap((block) => asNonBlank(block?.thinking) ?? []),
     calls,
-    answers: call === null ? null : { call, tool: asWords(json.toolName), isError: json.isError === true, details: asObject(json.details) },
+    resultOf: call === null ? null : { call, tool: asNonBlank(json.toolName), isError: json.isError === true, details: asObject(json.details) },
     answer: role === "assistant" ? answerIn(json) : null,
     used: role === "toolResult" ? usedIn(json.usage) : null,
-    stands: standAfter(role, asText(json.stopReason), calls.length > 0),
-    error: asWords(json.errorMessage),
+    state: stateAfter(role, asText(json.stopReason), calls.length > 0),
+    error: asNonBlank(json.errorMessage),
   };
 }
 
-function answerIn(json: JsonObject): Answer | null {
+function answerIn(json: JsonObject): ModelResponse | null {
   const used = usedIn(json.usage);
   const failed = json.stopReason === "error" || json.stopReason === "aborted";
-  // What failed before anything was answered is no answer.
+  // A failure without tokens is not a response.
   if (used === null || (failed && total(used.tokens) === 0)) return null;
-  const model = asWords(json.responseModel) ?? asText(json.model) ?? "";
-  return { ...used, provider: asText(json.provider) ?? "", model, response: asWords(json.responseId) };
+  const model = asNonBlank(json.responseModel) ?? asText(json.model) ?? "";
+  return { ...used, provider: asText(json.provider) ?? "", model, response: asNonBlank(json.responseId) };
 }
 
 const total = (t: Tokens) => t.inputTokens + t.outputTokens + t.cacheReadTokens + t.cacheWriteTokens;
 
-/** Null where nothing was used, or it is not told. `input` counts neither cache. */
+/** Null if nothing was used, or it is not recorded. `input` excludes caches. */
 export function usedIn(value: unknown): Used | null {
   const usage = asObject(value);
   if (usage === null) return null;
@@ -96,7 +96,7 @@ export function usedIn(value: unknown): Used | null {
   return { tokens, costUsd: cost !== null && cost > 0 ? cost : null };
 }
 
-function standAfter(role: string, stop: string | null, calls: boolean): Stand | null {
+function stateAfter(role: string, stop: string | null, calls: boolean): RecordState | null {
   switch (role) {
     case "user":
     case "toolResult":

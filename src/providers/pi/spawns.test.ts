@@ -37,7 +37,7 @@ describe("a call", () => {
 describe("how a child ended", () => {
   const endOf = (result: Record<string, unknown>) => outcomesIn({ results: [result] })[0]?.end?.state ?? null;
 
-  it("is told by its stop reason, whatever its exit code", () => {
+  it("follows from its stop reason, whatever its exit code", () => {
     expect(endOf({ exitCode: 0, stopReason: "error", errorMessage: "400" })).toBe("errored");
     expect(endOf({ exitCode: 0, stopReason: "aborted" })).toBe("shutdown");
     expect(endOf({ exitCode: 0, stopReason: "stop" })).toBe("completed");
@@ -45,7 +45,7 @@ describe("how a child ended", () => {
     expect(endOf({ exitCode: -1 })).toBeNull();
   });
 
-  it("is not made up for words that nobody knows", () => {
+  it("is unknown for unknown values", () => {
     expect(endByStatus("thinking", null, null)).toBeNull();
     expect(endByStatus("background", null, null)?.state).toBe("launched");
   });

@@ -1,10 +1,10 @@
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
 import { runOfFile } from "./locate.ts";
 import type { ToolCall } from "./message.ts";
 import { type Used, usedIn } from "./message.ts";
 
-/** What a call asks for, one for each agent. Null for calls that make none. */
+/** The tasks of a call, one per agent. Null for calls that spawn none. */
 export interface Task {
   readonly prompt: string | null;
   readonly agentType: string | null;
@@ -12,24 +12,24 @@ export interface Task {
   readonly background: boolean;
 }
 
-/** Pi has no agents of its own; these are the tools of its example extension and of the two that are used most. */
+/** Pi has no built-in agents; these are the tools of its example extension and of the two most used extensions. */
 export function tasksOf({ name, args }: ToolCall): readonly Task[] | null {
   if (name === "Agent") {
-    const [prompt, agentType, description] = [asWords(args.prompt), asWords(args.subagent_type), asWords(args.description)];
+    const [prompt, agentType, description] = [asNonBlank(args.prompt), asNonBlank(args.subagent_type), asNonBlank(args.description)];
     return prompt === null ? null : [{ prompt, agentType, description, background: args.run_in_background === true }];
   }
   if (name !== "subagent") return null;
   const many = [...asList(args.tasks), ...asList(args.chain)].map(asObject).filter((item) => item !== null);
   const all = many.length > 0 ? many : [args];
   const tasks = all.flatMap((one) => {
-    const [prompt, agentType] = [asWords(one.task), asWords(one.agent)];
+    const [prompt, agentType] = [asNonBlank(one.task), asNonBlank(one.agent)];
     return prompt === null && agentType === null ? [] : [{ prompt, agentType, description: null, background: args.async === true }];
   });
-  // Asks how others are doing, or stops them.
-  return tasks.length === 0 || (asWords(args.action) !== null && many.length === 0 && asWords(args.task) === null) ? null : tasks;
+  // Other actions query or stop agents.
+  return tasks.length === 0 || (asNonBlank(args.action) !== null && many.length === 0 && asNonBlank(args.task) === null) ? null : tasks;
 }
 
-/** How an agent ended, as its parent was told. */
+/** The end of an agent, as reported to its parent. */
 export interface End {
   readonly state: LifecycleState;
   readonly says: string;
@@ -38,35 +38,35 @@ export interface End {
 
 /** An agent in the result of a call. */
 export interface Outcome {
-  /** Its place among those of the call. */
+  /** Its index among the agents of the call. */
   readonly index: number;
   readonly agentType: string | null;
   readonly prompt: string | null;
   readonly end: End | null;
-  /** Everything it said, where it has no file of its own. */
+  /** All its messages, if it has no file of its own. */
   readonly messages: readonly JsonObject[];
-  /** Its id by the file of its own, where it has one. */
+  /** Its id, if it has its own file. */
   readonly run: { readonly session: string; readonly agent: string } | null;
-  /** All it used, where nothing else tells. */
+  /** Its total usage, if nothing else states it. */
   readonly used: (Used & { readonly turns: number; readonly model: string }) | null;
 }
 
-/** `details.results` of the example extension, of those made after it, and of pi-subagents. */
+/** `details.results` of the example extension, of extensions based on it, and of pi-subagents. */
 export function outcomesIn(details: JsonObject | null): readonly Outcome[] {
   return asList(details?.results).flatMap((item, i) => {
     const json = asObject(item);
     if (json === null) return [];
-    const file = asWords(json.sessionFile);
+    const file = asNonBlank(json.sessionFile);
     const found = file === null ? null : runOfFile(file);
     const messages = asList(json.messages)
       .map(asObject)
       .filter((message) => message !== null);
     const used = messages.length > 0 || found !== null ? null : usedIn(json.usage);
-    const task = asWords(json.task);
+    const task = asNonBlank(json.task);
     return [
       {
         index: asNumber(json.index) ?? i,
-        agentType: asWords(json.agent),
+        agentType: asNonBlank(json.agent),
         prompt: task === "[prompt redacted]" ? null : task,
         end: endOf(json),
         messages,
@@ -77,17 +77,17 @@ export function outcomesIn(details: JsonObject | null): readonly Outcome[] {
   });
 }
 
-/** An exit code of 0 means nothing: what failed in the child says so in `stopReason`. */
+/** Exit code 0 means nothing: failures are in `stopReason`. */
 function endOf(json: JsonObject): End | null {
   const [stop, code] = [asText(json.stopReason), asNumber(json.exitCode)];
-  const error = asWords(json.errorMessage) ?? asWords(json.error) ?? asWords(json.stderr);
+  const error = asNonBlank(json.errorMessage) ?? asNonBlank(json.error) ?? asNonBlank(json.stderr);
   const why = error === null ? "" : `: ${error.trim().split("\n")[0]}`;
   if (stop === "aborted" || json.interrupted === true || json.aborted === true)
     return { state: "shutdown", says: `its call says that it was aborted${why}`, result: null };
-  if (stop === "error" || (code !== null && code > 0) || asWords(json.error) !== null)
+  if (stop === "error" || (code !== null && code > 0) || asNonBlank(json.error) !== null)
     return { state: "errored", says: `its call says that it failed${why || ` with exit code ${code}`}`, result: null };
-  // Below 0: it still ran when this was written.
-  return code !== null && code < 0 ? null : { state: "completed", says: "its call returned its result", result: asWords(json.finalOutput) };
+  // Negative: it was still running when this was written.
+  return code !== null && code < 0 ? null : { state: "completed", says: "its call returned its result", result: asNonBlank(json.finalOutput) };
 }
 
 /** The states of @tintinweb/pi-subagents. */

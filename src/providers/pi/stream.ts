@@ -1,8 +1,8 @@
 import { commandOf, optionIn } from "../../core/command.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { asList, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, speakingOnly, turnEnded } from "../../core/live-stream.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
+import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../../core/live-stream.ts";
 import type { Wrapping } from "../../core/provider.ts";
 import * as key from "./keys.ts";
 import { readMessage } from "./message.ts";
@@ -11,19 +11,19 @@ import { type End, endByStatus, outcomesIn, type Task, tasksOf } from "./spawns.
 const NAMES = new Set(["pi", "@mariozechner/pi-coding-agent", "@earendil-works/pi-coding-agent"]);
 
 /** `pi --mode json`. */
-export function wrap(words: readonly string[]): Wrapping | null {
-  const command = commandOf(words);
+export function wrap(argv: readonly string[]): Wrapping | null {
+  const command = commandOf(argv);
   if (command === null || !NAMES.has(command.name)) return null;
   const mode = optionIn(command.args, "--mode");
-  return speakingOnly(mode === "json", mode === "json" ? words : mode === null ? [...words, "--mode", "json"] : null);
+  return outputOnly(mode === "json", mode === "json" ? argv : mode === null ? [...argv, "--mode", "json"] : null);
 }
 
-/** Whether Pi printed a line. Its sessions begin with the same header in their files, so only what stands in no file tells. */
-export const isPrinted = (said: JsonObject): boolean | null => (said.type === "agent_start" && !("id" in said) ? true : null);
+/** Whether Pi printed a line. Session files begin with the same header, so only lines that occur in no file count. */
+export const isPrinted = (line: JsonObject): boolean | null => (line.type === "agent_start" && !("id" in line) ? true : null);
 
-/** What `--mode json` prints: messages without the ids of their entries, and calls with theirs. */
+/** Reads `--mode json`: messages without entry ids, calls with ids. */
 export class PiStream implements LiveReader {
-  /** How many agents a call makes. */
+  /** Number of agents per call. */
   readonly #spawns: Map<string, number>;
 
   constructor(saved?: unknown) {
@@ -32,34 +32,34 @@ export class PiStream implements LiveReader {
 
   save = () => [...this.#spawns];
 
-  threadIn(said: JsonObject): AgentKey | null {
-    const id = said.type === "session" ? asWords(said.id) : null;
+  threadIn(line: JsonObject): AgentKey | null {
+    const id = line.type === "session" ? asNonBlank(line.id) : null;
     return id === null ? null : key.thread(id);
   }
 
-  timeIn = (said: JsonObject) => asTime(asObject(said.message)?.timestamp) ?? asTime(said.timestamp);
+  timeIn = (line: JsonObject) => asTime(asObject(line.message)?.timestamp) ?? asTime(line.timestamp);
   events = () => [];
 
-  read(out: FindingsOf, said: JsonObject, thread: AgentKey) {
+  read(out: FindingsOf, line: JsonObject, thread: AgentKey) {
     const session = partsOf(thread).thread;
-    const [id, tool] = [asWords(said.toolCallId), asWords(said.toolName)];
-    switch (said.type) {
+    const [id, tool] = [asNonBlank(line.toolCallId), asNonBlank(line.toolName)];
+    switch (line.type) {
       case "session":
         return out.add(AT_WORK);
       case "message_end": {
-        const message = readMessage(asObject(said.message) ?? {});
+        const message = readMessage(asObject(line.message) ?? {});
         if (message?.role === "user" && message.text.trim() !== "") out.add({ type: "agent-described", agent: thread, prompt: message.text });
         return;
       }
       case "tool_execution_start": {
-        const tasks = id === null || tool === null ? null : tasksOf({ id, name: tool, args: asObject(said.args) ?? {} });
+        const tasks = id === null || tool === null ? null : tasksOf({ id, name: tool, args: asObject(line.args) ?? {} });
         if (id !== null && tool !== null && tasks !== null) this.#ask(out, id, tool, tasks, thread);
         return;
       }
       case "tool_execution_end":
-        return id === null ? undefined : this.#answered(out, id, asObject(said.result), said.isError === true, session);
+        return id === null ? undefined : this.#answered(out, id, asObject(line.result), line.isError === true, session);
       case "agent_end":
-        return out.add(endOf(thread, asList(said.messages)));
+        return out.add(endOf(thread, asList(line.messages)));
     }
   }
 
@@ -90,14 +90,14 @@ export class PiStream implements LiveReader {
     if (!this.#spawns.has(id)) return;
     const details = asObject(result?.details);
     const call = key.call(session, id);
-    const agent = asWords(details?.agentId);
-    // Without a time: what stands in the session's own file knows more, and counts where there is any.
+    const agent = asNonBlank(details?.agentId);
+    // Without a time, because the session's own file is more accurate.
     const ended = (of: AgentKey | { readonly call: typeof call }, end: End) =>
       out.addAt(null, { type: "lifecycle", of, source: "protocol", ...end, yields: true });
     if (agent !== null) {
       const child = key.agent(session, agent);
       out.add({ type: "call-spawned", call, child, rule: "details.agentId", source: "protocol", says: `the result of its call names agent ${agent}` });
-      const end = endByStatus(asText(details?.status), asWords(details?.error), null);
+      const end = endByStatus(asText(details?.status), asNonBlank(details?.error), null);
       return end === null ? undefined : ended(child, end);
     }
     const outcomes = outcomesIn(details);
@@ -113,5 +113,5 @@ export class PiStream implements LiveReader {
 function endOf(thread: AgentKey, messages: readonly unknown[]) {
   const last = asObject(messages.at(-1));
   const failed = asText(last?.stopReason) === "error";
-  return turnEnded(thread, failed ? "errored" : "completed", `its stream ends${failed ? `: ${asWords(last?.errorMessage) ?? "an error"}` : ""}`);
+  return turnEnded(thread, failed ? "errored" : "completed", `its stream ends${failed ? `: ${asNonBlank(last?.errorMessage) ?? "an error"}` : ""}`);
 }

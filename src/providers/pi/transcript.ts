@@ -1,7 +1,7 @@
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import { asNumber, asObject, asText, asTime, asWords, type JsonObject } from "../../core/json.ts";
+import { asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
 import { readJsonLine } from "../../core/lines.ts";
 import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
 import { type Context, Conversation } from "./conversation.ts";
@@ -11,7 +11,7 @@ import { usedIn } from "./message.ts";
 import { endByStatus } from "./spawns.ts";
 
 const RECORD_START = /\{"(?:type|isSidechain)":/g;
-/** Known, and of no use here. */
+/** Known types that are not needed. */
 const BOOKKEEPING = new Set(["model_change", "thinking_level_change", "context_edit", "label", "session_info", "custom", "usage"]);
 
 interface Memory {
@@ -22,20 +22,20 @@ interface Memory {
   readonly conversation: unknown;
 }
 
-/** A session, or an agent that an extension of the product keeps a file for. */
+/** A session, or the file of an agent of an extension. */
 export class Transcript implements Parser {
   readonly #of: PiFile;
   readonly #file: SourceFile;
   readonly #conversation: Conversation;
   #session: string | null;
-  /** What was last asked for: summaries say only what they used. */
+  /** The last provider and model used; summaries state only their usage. */
   #provider: string;
   #model: string;
   #introduced: boolean;
   #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
 
   constructor(of: PiFile, file: SourceFile, saved?: unknown) {
-    // Written by `save` of this very version: an index of another one is not read.
+    // Written by `save` of the same version; the index is rebuilt for another one.
     const memory = saved as Memory | undefined;
     this.#of = of;
     this.#file = file;
@@ -60,9 +60,9 @@ export class Transcript implements Parser {
     this.#conversation.drafts = [];
     const { value, isRead, problems } = readJsonLine(record, this.#file.path, line, RECORD_START);
     const json = asObject(value);
-    // Only a file with a name of somebody's own needs its head to know whose it is.
+    // Only a file with a custom name needs its head to name the session.
     if (this.#session === null && isRead)
-      this.#session = (json?.type === "session" ? asWords(json.id) : null) ?? (this.#of.is === "session" ? this.#of.stem : "");
+      this.#session = (json?.type === "session" ? asNonBlank(json.id) : null) ?? (this.#of.is === "session" ? this.#of.stem : "");
     this.#conversation.session = this.#session ?? "";
     const at = asTime(json?.timestamp);
     const out = new FindingsOf({ path: this.#file.path, line, at, speaker: this.#speaker, keys: [] });
@@ -83,7 +83,7 @@ export class Transcript implements Parser {
   }
 
   #recordOf(json: JsonObject, line: number) {
-    const id = asWords(json.id);
+    const id = asNonBlank(json.id);
     return id === null ? key.record(`${this.#speaker}:${line}`, "") : key.record(id, asText(json.timestamp) ?? "");
   }
 
@@ -107,9 +107,9 @@ export class Transcript implements Parser {
         return this.#conversation.message(out, message, context);
       }
       case "compaction":
-        return summary(asWords(json.summary) ?? "Conversation compacted");
+        return summary(asNonBlank(json.summary) ?? "Conversation compacted");
       case "branch_summary":
-        return summary(asWords(json.summary) ?? "A branch was left");
+        return summary(asNonBlank(json.summary) ?? "A branch was abandoned");
       case "usage": {
         const used = usedIn(json.usage);
         if (used !== null) this.#conversation.onOwnBehalf(out, used, context, asText(json.provider) ?? "", asText(json.model) ?? "");
@@ -120,7 +120,7 @@ export class Transcript implements Parser {
         this.#model = asText(json.modelId) ?? "";
         return this.#sign(part);
       case "session_info":
-        return this.#named(part, asWords(json.name));
+        return this.#named(part, asNonBlank(json.name));
       case "custom":
         if (json.customType === "subagents:record") this.#readAgentRecord(part, asObject(json.data) ?? {});
         return this.#sign(part);
@@ -129,13 +129,13 @@ export class Transcript implements Parser {
         return this.#draft("note", textIn(json.content), context);
       default:
         if (!BOOKKEEPING.has(asText(json.type) ?? ""))
-          out.problem(asWords(json.type) === null ? "record-malformed" : "record-unknown", asText(json.type) ?? "no type");
+          out.problem(asNonBlank(json.type) === null ? "record-malformed" : "record-unknown", asText(json.type) ?? "no type");
     }
   }
 
-  /** A sign of life that says nothing about how the agent stands. */
+  /** Shows activity without changing the agent's state. */
   #sign(out: FindingsOf) {
-    out.add({ type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false });
+    out.add({ type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false });
   }
 
   #draft(kind: EventDraft["kind"], text: string, { agent, at, record }: Context) {
@@ -157,11 +157,11 @@ export class Transcript implements Parser {
   }
 
   #begin(out: FindingsOf, json: JsonObject) {
-    const cwd = asWords(json.cwd);
+    const cwd = asNonBlank(json.cwd);
     if (cwd !== null) out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
   }
 
-  /** What somebody gave the session for a name; those of agents tell their type. */
+  /** A session name set by the user; for agents it contains the type. */
   #named(out: FindingsOf, name: string | null) {
     this.#sign(out);
     if (name === null) return;
@@ -176,38 +176,38 @@ export class Transcript implements Parser {
     if (text.trim() === "") return;
     const agent = this.#speaker;
     const prompt = this.#of.is === "run" ? text.replace(/^Task: /, "") : text;
-    // All of them: the first may be a copy from the session that this one was forked from.
+    // All prompts are stated, because the first may be copied from the original of a fork.
     out.add({ type: "agent-described", agent, prompt });
     if (this.#of.is === "session" || !this.#conversation.once("prompt")) return;
     const match = key.promptMatch(this.#of.session, prompt);
-    out.add({ type: "answers", agent, match, rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
+    out.add({ type: "spawn-match", agent, match, rule: "prompt", source: "inferred", exclusive: true, says: "its first prompt equals the prompt of the call" });
   }
 
-  /** @tintinweb/pi-subagents writes into its parent's session how an agent ended. */
+  /** @tintinweb/pi-subagents records the end of an agent in its parent's session. */
   #readAgentRecord(out: FindingsOf, data: JsonObject) {
-    const id = asWords(data.id);
+    const id = asNonBlank(data.id);
     if (id === null) return out.problem("record-malformed", "a record of an agent without its id");
     const agent = key.agent(this.#session ?? "", id);
-    const [agentType, description] = [asWords(data.type), asWords(data.description)];
+    const [agentType, description] = [asNonBlank(data.type), asNonBlank(data.description)];
     out.add({ type: "agent-described", agent, ...(agentType === null ? {} : { agentType }), ...(description === null ? {} : { description }) });
     const says = `its parent's session holds a record of agent ${id}`;
     out.add({ type: "parent-named", child: agent, parent: this.#speaker, rule: "subagents:record", source: "parent_rollout", confidence: 1, says });
-    const end = endByStatus(asText(data.status), asWords(data.error), asWords(data.result));
+    const end = endByStatus(asText(data.status), asNonBlank(data.error), asNonBlank(data.result));
     if (end !== null)
       out
         .part({ at: asNumber(data.completedAt) === null ? null : asTime(data.completedAt) })
         .add({ type: "lifecycle", of: agent, source: "parent_rollout", ...end });
   }
 
-  /** The agent's own file there: the first line is what it was asked, which is said again in the second. */
+  /** The agent's own file: the first line is its prompt, which the second repeats. */
   #readTask(out: FindingsOf, json: JsonObject, context: Context) {
     const message = asObject(json.message);
     if (message === null || json.isSidechain !== true) return out.problem("record-malformed", "it does not say whose it is");
-    const cwd = asWords(json.cwd);
+    const cwd = asNonBlank(json.cwd);
     if (cwd !== null && this.#conversation.once(`cwd ${cwd}`)) out.addOfFile({ type: "agent-described", agent: this.#speaker, cwd });
     if (message.role === "user") this.#asked(out, message);
     if (typeof message.content === "string" && message.timestamp === undefined) return this.#sign(out);
-    // Lines are written in batches: the messages know better when they were said.
+    // Lines are written in batches; the times of messages are more accurate.
     this.#conversation.message(out, message, { ...context, at: asTime(message.timestamp) ?? context.at });
   }
 }

@@ -1,11 +1,13 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { partsOf } from "../../core/ids.ts";
-import { asWords, type JsonObject } from "../../core/json.ts";
-import type { AskedRow, Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
+import { asNonBlank, type JsonObject } from "../../core/json.ts";
+import type { Caller, Dialect, Interpreter, RequestRow, TailPart, ToolCall } from "../../core/traffic.ts";
 import * as key from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 
-/** Pi's requests: docs/formats/pi.md, "On the wire". Every process of it names its own session, and none its parent's. */
+/**
+ * Pi's API requests: docs/formats/pi.md, "On the wire". Every process names its own session, none names its parent's.
+ */
 export const wire: Dialect = {
   vendor: "",
   identify(asked): Caller | null {
@@ -27,14 +29,14 @@ export const wire: Dialect = {
       isChildMaybe: true,
       version: /^pi\/([\w.-]+)/.exec(asked.headers["user-agent"] ?? "")?.[1] ?? null,
       cwd: asked.cwd,
-      // Summaries for compaction and for branches that were left: whatever works has tools.
+      // Summaries for compaction and abandoned branches: requests of agents have tools.
       tag: isOwnWork ? "auxiliary" : null,
-      ...(isOwnWork ? { namesNoAnswers: true as const } : {}),
+      ...(isOwnWork ? { hasNoResponseIds: true as const } : {}),
     };
   },
-  prompt: ({ first }) => asWords(first.at(-1)?.replace(TASK, "")),
+  prompt: ({ first }) => asNonBlank(first.at(-1)?.replace(TASK, "")),
   open: (caller, _, saved) => new PiVoice(partsOf(caller.thread).thread, saved),
-  response: (_, id) => key.answer(id),
+  response: (_, id) => key.responseById(id),
   unnamed: (thread) => key.itself(partsOf(thread).thread),
   namedIn: () => null,
   matches: (_, prompt) => (prompt === null ? [] : [key.wirePromptMatch(prompt)]),
@@ -43,9 +45,11 @@ export const wire: Dialect = {
 /** The example extension and pi-subagents put it before the task. */
 const TASK = /^Task: /;
 
-/** Both the name of the product and the session's id: other clients send one or the other, Letta Code the first and Codex the second. */
-function sessionIn({ headers }: AskedRow): string | null {
-  return /^pi[/ (]/.test(headers["user-agent"] ?? "") ? asWords(headers.session_id ?? headers["x-session-affinity"] ?? headers["x-client-request-id"]) : null;
+/** Requires both the product name and the session id: Letta Code sends only the former, Codex only the latter. */
+function sessionIn({ headers }: RequestRow): string | null {
+  return /^pi[/ (]/.test(headers["user-agent"] ?? "")
+    ? asNonBlank(headers.session_id ?? headers["x-session-affinity"] ?? headers["x-client-request-id"])
+    : null;
 }
 
 interface Memory {
@@ -53,11 +57,11 @@ interface Memory {
   readonly spawns: readonly (readonly [string, number])[];
 }
 
-class PiVoice implements Voice {
+class PiVoice implements Interpreter {
   readonly #session: string;
-  /** Pi's name of a call by the API's: in the Responses API it holds the id of the item as well. */
+  /** Pi's id of a call, by the API's: for the Responses API it also contains the item's id. */
   readonly #ids: Map<string, string>;
-  /** Calls that ask for agents, and for how many. */
+  /** Spawn calls and their number of agents. */
   readonly #spawns: Map<string, number>;
 
   constructor(session: string, saved?: unknown) {
@@ -67,17 +71,17 @@ class PiVoice implements Voice {
     this.#spawns = new Map(memory?.spawns);
   }
 
-  told(out: FindingsOf, tail: readonly TailPart[]): void {
+  toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { id, isError, text } of tail.flatMap(({ results }) => results))
       for (const call of this.#calls(id)) {
         const says = isError ? "its call failed" : "its call has returned";
-        const result = isError ? null : asWords(text);
+        const result = isError ? null : asNonBlank(text);
         out.add({ type: "lifecycle", of: { call }, state: isError ? "errored" : "completed", source: "parent_rollout", says, result, yields: true });
       }
   }
 
   called(out: FindingsOf, { id, name, input, block }: ToolCall): void {
-    const item = block.type === "function_call" ? asWords((block as JsonObject).id) : null;
+    const item = block.type === "function_call" ? asNonBlank((block as JsonObject).id) : null;
     if (item !== null) this.#ids.set(id, `${id}|${item}`);
     const tasks = tasksOf({ id, name, args: input }) ?? [];
     if (tasks.length > 0) this.#spawns.set(id, tasks.length);

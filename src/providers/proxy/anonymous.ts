@@ -1,29 +1,29 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/ids.ts";
-import { asWords } from "../../core/json.ts";
+import { asNonBlank } from "../../core/json.ts";
 import type { Lifecycle } from "../../core/observation.ts";
-import type { Caller, Dialect, TailPart, ToolCall, Voice } from "../../core/traffic.ts";
-import { leadingTexts, promptsIn, spokenIn } from "./prompts.ts";
+import type { Caller, Dialect, Interpreter, TailPart, ToolCall } from "../../core/traffic.ts";
+import { leadingTexts, promptIn, promptsIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 
 export const NAME = "proxy";
 
-/** Tools that are known to make one agent each, by the names that products give them; any other may make one. */
+/** Tools that spawn exactly one agent each, by product-specific names; any other tool may spawn one. */
 const MAKES_ONE = new Set([
   ...["Agent", "Task", "Subagent", "AgentSwarm", "agent", "task", "subagent", "spawn_agent", "spawn_subagent", "invoke_agent", "delegate", "new_task"],
 ]);
-/** The result of a call that only began something: the agent goes on. */
+/** The result of a call that only started an agent in the background. */
 const LAUNCHED =
   /\b(launched|started|running|runs|queued|spawned)\b[^\n]{0,80}\b(background|async\w*)\b|\b(background|async\w*)\b[^\n]{0,80}\b(launched|started|running|runs)\b/i;
 
 export const conversationKey = (conversation: string) => threadKey(NAME, conversation);
 
-/** A client that sends no ids at all: only what is said tells who is who. `root` is the conversation at the top. */
+/** A client that sends no ids: agents are distinguished by content. `root` is the top conversation. */
 export function anonymous(root: string): Dialect {
   return {
     vendor: "",
     identify: () => null,
-    prompt: (asked) => spokenIn(leadingTexts(asked)),
+    prompt: (asked) => promptIn(leadingTexts(asked)),
     open: (_, agent, saved) => new AnonymousVoice(root, agent, saved),
     response: (_, id) => recordKey(NAME, id),
     unnamed: (thread, response) => agentKey(NAME, partsOf(thread).thread, `${UNNAMED}${response}`),
@@ -32,7 +32,7 @@ export function anonymous(root: string): Dialect {
   };
 }
 
-/** Never across sessions: the one at the top stands in it. */
+/** Contains the root, so that sessions are never mixed. */
 export const promptMatch = (root: string, prompt: string) => matchKey(NAME, "prompt", `${root}:${nameOf(prompt.trim())}`);
 
 export const anonymousCaller = (conversation: string, cwd: string | null): Caller => ({
@@ -55,10 +55,10 @@ interface Memory {
   readonly several: readonly (readonly [string, number])[];
 }
 
-class AnonymousVoice implements Voice {
+class AnonymousVoice implements Interpreter {
   readonly #root: string;
   readonly #agent: AgentKey;
-  /** Calls that ask for several agents, and for how many. */
+  /** Calls that spawn several agents, with their number. */
   readonly #several: Map<string, number>;
 
   constructor(root: string, agent: AgentKey, saved?: unknown) {
@@ -67,7 +67,7 @@ class AnonymousVoice implements Voice {
     this.#several = new Map((saved as Memory | undefined)?.several);
   }
 
-  told(out: FindingsOf, tail: readonly TailPart[]): void {
+  toolResults(out: FindingsOf, tail: readonly TailPart[]): void {
     for (const { results } of tail)
       for (const { id, isError, text } of results)
         for (const call of this.#calls(id)) out.add({ type: "lifecycle", of: { call }, ...outcomeOf(isError, text) });
@@ -85,15 +85,15 @@ class AnonymousVoice implements Voice {
         tool: name,
         makes: MAKES_ONE.has(name) ? "one" : "maybe",
         prompt,
-        agentType: asWords(input.subagent_type) ?? asWords(input.agent_type),
-        description: asWords(input.description),
-        name: asWords(input.name),
+        agentType: asNonBlank(input.subagent_type) ?? asNonBlank(input.agent_type),
+        description: asNonBlank(input.description),
+        name: asNonBlank(input.name),
         offers: [promptMatch(this.#root, prompt)],
       });
     }
   }
 
-  /** One for each agent that the call asks for. */
+  /** One key per agent of the call. */
   #calls(id: string): readonly CallKey[] {
     const count = this.#several.get(id) ?? 1;
     return count === 1 ? [this.key(id)] : Array.from({ length: count }, (_, i) => this.key(`${id}.${i + 1}`));
@@ -107,6 +107,6 @@ function outcomeOf(isError: boolean, text: string): Omit<Lifecycle, "type" | "of
   if (isError) return { state: "errored", source: "parent_rollout", says: "its call failed", result: null };
   if (LAUNCHED.test(text.slice(0, 1_000)))
     return { state: "launched", source: "parent_rollout", says: "the result of its call says that it runs in the background", result: null };
-  // Most APIs have no mark for a result that tells of a failure: the agent's own last answer knows better.
-  return { state: "completed", source: "parent_rollout", says: "its call has returned", result: asWords(text), yields: true };
+  // Most APIs do not mark failed results; the agent's own last response is more accurate.
+  return { state: "completed", source: "parent_rollout", says: "its call has returned", result: asNonBlank(text), yields: true };
 }

@@ -1,7 +1,7 @@
-import { asList, asObject, asText, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/json.ts";
 import type { ToolCall } from "../../core/traffic.ts";
 
-/** A part of an answer, whichever API it is of. */
+/** A part of a response, independent of the API. */
 export type Part =
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "reasoning"; readonly text: string }
@@ -19,22 +19,22 @@ export function partOf(block: JsonObject): Part {
     case "reasoning":
       return { is: "reasoning", text: textsOf(block.summary) };
     case "tool_use":
-      return called(block, asWords(block.id), block.input);
+      return called(block, asNonBlank(block.id), block.input);
     case "function_call":
-      return called(block, asWords(block.call_id), parseJson(asText(block.arguments) ?? "")?.value);
+      return called(block, asNonBlank(block.call_id), parseFiniteJson(asText(block.arguments) ?? "")?.value);
     case "function": {
       const made = asObject(block.function) ?? {};
-      return called({ ...block, name: made.name }, asWords(block.id), parseJson(asText(made.arguments) ?? "")?.value);
+      return called({ ...block, name: made.name }, asNonBlank(block.id), parseFiniteJson(asText(made.arguments) ?? "")?.value);
     }
     case "custom_tool_call":
-      return called(block, asWords(block.call_id), { input: block.input });
+      return called(block, asNonBlank(block.call_id), { input: block.input });
     default:
       return { is: "other" };
   }
 }
 
 function called(block: JsonObject, id: string | null, input: unknown): Part {
-  const name = asWords(block.name);
+  const name = asNonBlank(block.name);
   return id === null || name === null ? { is: "other" } : { is: "call", call: { id, name, input: asObject(input) ?? {}, block } };
 }
 

@@ -88,7 +88,7 @@ describe("an answer of chat completions", () => {
   });
 
   it("is not whole where the stream breaks off or tells of an error", () => {
-    expect(read(sse(chunk({ content: "Half" }))).ended).toMatchObject({ error: "the stream ended before the answer did", stop: null });
+    expect(read(sse(chunk({ content: "Half" }))).ended).toMatchObject({ error: "the stream ended before the response was complete", stop: null });
     expect(read(sse(chunk({ content: "Half" })), "aborted")).toMatchObject({ blocks: [], ended: { how: "aborted", stop: null } });
     expect(read(sse(chunk({ content: "Half" }), { error: { type: "server_error", message: "overloaded" } }, "[DONE]")).ended.error).toBe(
       "server_error: overloaded",

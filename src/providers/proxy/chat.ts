@@ -1,7 +1,7 @@
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import { type AnswerReader, errorOf, type Said } from "./answer.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
+import { errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 
-/** A tool call while its arguments arrive. */
+/** A tool call whose arguments are still arriving. */
 interface OpenCall {
   readonly index: number;
   id: string;
@@ -9,15 +9,15 @@ interface OpenCall {
   args: string;
 }
 
-/** One of the answers that were asked for; nearly always the only one. */
+/** One of the requested choices; usually the only one. */
 interface Choice {
   text: string;
   reasoning: string;
   calls: OpenCall[];
 }
 
-/** An answer of the Chat Completions API, as OpenAI and those who imitate it stream it. */
-export class ChatAnswer implements AnswerReader {
+/** A response of the Chat Completions API, as streamed by OpenAI and compatible servers. */
+export class ChatReader implements ResponseReader {
   stop: string | null = null;
   usage: JsonObject | null = null;
   error: string | null = null;
@@ -25,17 +25,17 @@ export class ChatAnswer implements AnswerReader {
   #isOpen = false;
   readonly #choices = new Map<number, Choice>();
 
-  *event(data: JsonObject): Generator<Said> {
+  *event(data: JsonObject): Generator<ResponsePart> {
     if (data.error != null) this.error = errorOf(data);
     const choices = asList(data.choices).map((item) => asObject(item) ?? {});
     this.#count(asObject(data.usage) ?? asObject(asObject(data.x_groq)?.usage));
     yield* this.#open(data, choices.length > 0);
     for (const choice of choices) {
       const index = asNumber(choice.index) ?? 0;
-      // Moonshot counts in the choice.
+      // Moonshot reports usage in the choice.
       this.#count(asObject(choice.usage));
       this.#add(this.#choice(index), asObject(choice.delta) ?? asObject(choice.message) ?? {});
-      const stop = asWords(choice.finish_reason);
+      const stop = asNonBlank(choice.finish_reason);
       if (stop === null) continue;
       if (index === 0 || this.stop === null) this.stop = stop;
       this.isWhole = true;
@@ -43,15 +43,15 @@ export class ChatAnswer implements AnswerReader {
     }
   }
 
-  /** `data: [DONE]`. Some servers end without saying why. */
-  *done(): Generator<Said> {
+  /** `data: [DONE]`. Some servers omit the finish reason. */
+  *done(): Generator<ResponsePart> {
     if (this.error !== null) return;
     this.isWhole = true;
     this.stop ??= "stop";
     for (const index of [...this.#choices.keys()].sort((a, b) => a - b)) yield* this.#close(index);
   }
 
-  *whole(body: JsonObject): Generator<Said> {
+  *whole(body: JsonObject): Generator<ResponsePart> {
     if (!Array.isArray(body.choices)) {
       this.error = errorOf(body);
       return;
@@ -60,14 +60,14 @@ export class ChatAnswer implements AnswerReader {
     yield* this.done();
   }
 
-  *#open({ id, model }: JsonObject, hasBegun: boolean): Generator<Said> {
-    // What comes before, such as a verdict of a content filter, names no answer.
+  *#open({ id, model }: JsonObject, hasBegun: boolean): Generator<ResponsePart> {
+    // Earlier chunks, such as a content filter result, have no response id.
     if (this.#isOpen || !hasBegun) return;
     this.#isOpen = true;
-    yield { is: "opened", response: asText(id) ?? "", model: asWords(model), usage: this.usage };
+    yield { is: "opened", response: asText(id) ?? "", model: asNonBlank(model), usage: this.usage };
   }
 
-  /** The last number counts, whether it comes once or with every chunk; what a later one does not repeat still holds. */
+  /** The last usage counts, whether it comes once or with every chunk; omitted fields keep their value. */
   #count(usage: JsonObject | null) {
     if (usage === null) return;
     const given = Object.entries(usage).filter(([, value]) => value !== null);
@@ -86,14 +86,14 @@ export class ChatAnswer implements AnswerReader {
     for (const [i, item] of asList(delta.tool_calls).entries()) {
       const call = asObject(item) ?? {};
       const made = asObject(call.function) ?? {};
-      const open = openCall(choice.calls, asNumber(call.index) ?? (asWords(call.id) === null ? 0 : choice.calls.length + i), asWords(call.id));
+      const open = openCall(choice.calls, asNumber(call.index) ?? (asNonBlank(call.id) === null ? 0 : choice.calls.length + i), asNonBlank(call.id));
       // Some servers repeat the name with every piece of the arguments.
-      open.name = asWords(made.name) ?? open.name;
+      open.name = asNonBlank(made.name) ?? open.name;
       open.args += typeof made.arguments === "object" && made.arguments !== null ? JSON.stringify(made.arguments) : (asText(made.arguments) ?? "");
     }
   }
 
-  *#close(index: number): Generator<Said> {
+  *#close(index: number): Generator<ResponsePart> {
     const choice = this.#choices.get(index);
     if (choice === undefined) return;
     this.#choices.delete(index);
@@ -104,7 +104,7 @@ export class ChatAnswer implements AnswerReader {
   }
 }
 
-/** The call that a piece belongs to. A new id under an old index is another call: some servers number all of them 0. */
+/** The call of a delta. A new id under an old index is another call: some servers number all of them 0. */
 function openCall(calls: OpenCall[], index: number, id: string | null): OpenCall {
   const known = calls.findLast((call) => call.index === index);
   if (known !== undefined && (id === null || known.id === "" || known.id === id)) {
@@ -124,7 +124,7 @@ function blocksOf({ text, reasoning, calls }: Choice): readonly JsonObject[] {
   ];
 }
 
-/** Mostly a text; some vendors give a list of parts. */
+/** Usually a string; some vendors use a list of parts. */
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)

@@ -1,10 +1,10 @@
 import { nameOf } from "./units.ts";
 
-/** Where a request stands among those before it, by what is said in it. */
-export interface Standing {
+/** The position of a request among earlier ones, by content. */
+export interface Position {
   readonly conversation: string;
   readonly branch: string;
-  /** The request that it goes on from, or repeats. */
+  /** The request that it continues or repeats. */
   readonly before: string | null;
   readonly isRetry: boolean;
   readonly isNew: boolean;
@@ -14,8 +14,8 @@ interface End {
   readonly conversation: string;
   readonly branch: string;
   readonly request: string;
-  /** `asked`: the messages of a request. `said`: the same with the model's answer. */
-  readonly is: "asked" | "said";
+  /** `request`: the messages of a request. `response`: the same with the model's response. */
+  readonly is: "request" | "response";
 }
 
 interface Summary {
@@ -32,23 +32,24 @@ interface Memory {
   readonly continued: readonly string[];
 }
 
-/** So many ends of conversations are remembered: nobody goes on from an older one. */
+/** Number of remembered ends of conversations. */
 const MAX_ENDS = 1_000;
 const MAX_SUMMARIES = 20;
-/** Shorter ones are no summaries, and fit anything. */
+/** Shorter texts are not summaries. */
 const MIN_SUMMARY = 100;
 const MAX_SUMMARY = 2_000;
 
 /**
- * Tells the conversations of one client apart by what is said in them: every request repeats all that was said before.
- * Two that were asked the same are two: only what the model answered to the one makes them one with what follows.
+ * Distinguishes the conversations of one client by content: every request repeats all earlier messages. Two requests
+ * with the same messages are two conversations; only the model's response connects a request to the one that continues
+ * it.
  */
 export class Conversations {
   readonly #ends: Map<string, readonly End[]>;
   readonly #summaries: Summary[];
   readonly #branches: Map<string, number>;
   readonly #failed: Set<string>;
-  /** Ends of answers that somebody went on from already. */
+  /** Ends of responses that were already continued. */
   readonly #continued: Set<string>;
 
   constructor(saved?: unknown) {
@@ -68,43 +69,43 @@ export class Conversations {
     continued: [...this.#continued],
   });
 
-  /** `texts` are what the user said since the model last spoke; `retries` is how often the client says that it has tried before. */
-  asked(request: string, chain: readonly string[], texts: readonly string[], retries: number): Standing {
+  /** `texts` are the user's messages since the last response; `retries` is the retry count that the client sends. */
+  addRequest(request: string, chain: readonly string[], texts: readonly string[], retries: number): Position {
     const names = prefixes(chain);
-    const standing = this.#again(names, retries) ?? this.#goesOn(names) ?? this.#compacted(texts) ?? begins(request);
-    this.#remember(names.at(-1) ?? "", { ...standing, request, is: "asked" });
-    return standing;
+    const position = this.#again(names, retries) ?? this.#goesOn(names) ?? this.#compacted(texts) ?? begins(request);
+    this.#remember(names.at(-1) ?? "", { ...position, request, is: "request" });
+    return position;
   }
 
-  /** The conversation that a request repeats or goes on from, without being a part of it. */
+  /** The conversation that a request repeats or continues without being part of it. */
   find(chain: readonly string[]): string | null {
     const names = prefixes(chain);
     const found = names.findLast((name) => (this.#ends.get(name)?.length ?? 0) > 0);
     return found === undefined ? null : (this.#ends.get(found)?.at(-1)?.conversation ?? null);
   }
 
-  /** It goes on from another's conversation, and is one of its own from here. */
-  forked(request: string, chain: readonly string[]): Standing {
+  /** The request continues another conversation as a new one. */
+  forked(request: string, chain: readonly string[]): Position {
     const name = prefixes(chain).at(-1) ?? "";
     this.#ends.set(
       name,
       (this.#ends.get(name) ?? []).filter((end) => end.request !== request),
     );
-    const standing = begins(request);
-    this.#remember(name, { ...standing, request, is: "asked" });
-    return standing;
+    const position = begins(request);
+    this.#remember(name, { ...position, request, is: "request" });
+    return position;
   }
 
-  answered(request: string, standing: Standing, chain: readonly string[], words: readonly string[]): void {
+  addResponse(request: string, position: Position, chain: readonly string[], words: readonly string[]): void {
     const name = prefixes([...chain, ...words]).at(-1);
-    if (name !== undefined && words.length > 0) this.#remember(name, { ...standing, request, is: "said" });
+    if (name !== undefined && words.length > 0) this.#remember(name, { ...position, request, is: "response" });
   }
 
   failed(request: string): void {
     this.#failed.add(request);
   }
 
-  /** The model summed a conversation up: the next one that begins with these words is the same. */
+  /** The model summarised a conversation: one that begins with this text continues it. */
   summarised(request: string, conversation: string, text: string): void {
     const words = squeezed(text);
     if (words.length < MIN_SUMMARY) return;
@@ -112,22 +113,24 @@ export class Conversations {
     if (this.#summaries.length > MAX_SUMMARIES) this.#summaries.shift();
   }
 
-  /** The same request once more: a retry if the one before failed or the client says so; else somebody else was told the same. */
-  #again(names: readonly string[], retries: number): Standing | null {
-    const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "asked");
+  /** An identical request: a retry if the earlier one failed or the client says so; else another conversation. */
+  #again(names: readonly string[], retries: number): Position | null {
+    const same = (this.#ends.get(names.at(-1) ?? "") ?? []).filter((end) => end.is === "request");
     const failed = same.findLast((end) => this.#failed.has(end.request)) ?? (retries > 0 && same.length === 1 ? same[0] : undefined);
     if (failed === undefined) return null;
     this.#failed.delete(failed.request);
     return { conversation: failed.conversation, branch: failed.branch, before: failed.request, isRetry: true, isNew: false };
   }
 
-  /** The longest beginning that is known. Where clients change what the model said, what was asked before it tells, if only one asked so. */
-  #goesOn(names: readonly string[]): Standing | null {
+  /**
+   * The longest known prefix. If clients change the model's text, the messages before it decide, if they are unique.
+   */
+  #goesOn(names: readonly string[]): Position | null {
     for (let i = names.length - 1; i >= 0; i -= 1) {
       const name = names[i] ?? "";
       const ends = this.#ends.get(name) ?? [];
-      const said = ends.filter((end) => end.is === "said");
-      const end = said.at(-1) ?? (i < names.length - 1 && ends.length === 1 ? ends[0] : undefined);
+      const responses = ends.filter((end) => end.is === "response");
+      const end = responses.at(-1) ?? (i < names.length - 1 && ends.length === 1 ? ends[0] : undefined);
       if (end === undefined) continue;
       const isTaken = this.#continued.has(name);
       this.#continued.add(name);
@@ -142,9 +145,9 @@ export class Conversations {
     return null;
   }
 
-  #compacted(texts: readonly string[]): Standing | null {
-    const said = squeezed(texts.join("\n"));
-    const found = this.#summaries.findLast(({ text }) => said.includes(text));
+  #compacted(texts: readonly string[]): Position | null {
+    const responses = squeezed(texts.join("\n"));
+    const found = this.#summaries.findLast(({ text }) => responses.includes(text));
     if (found === undefined) return null;
     const { conversation, request } = found;
     return { conversation, branch: this.#branch(conversation, "compact"), before: request, isRetry: false, isNew: false };
@@ -164,10 +167,10 @@ export class Conversations {
   }
 }
 
-const begins = (request: string): Standing => ({ conversation: request, branch: "main", before: null, isRetry: false, isNew: true });
+const begins = (request: string): Position => ({ conversation: request, branch: "main", before: null, isRetry: false, isNew: true });
 const squeezed = (text: string) => text.replace(/\s+/g, " ").trim();
 
-/** A name for each beginning of the chain. */
+/** A name for each prefix of the chain. */
 function prefixes(chain: readonly string[]): readonly string[] {
   let name = "";
   return chain.map((word) => {

@@ -14,9 +14,9 @@ interface Context {
 
 const CONTEXT = /^\s*<(system-reminder|environment_context|user_instructions)>[\s\S]*<\/\1>\s*$/;
 
-/** A row of traffic as people want to read it. The product's own records may say the same. */
+/** The events of a row. The product's own records may contain the same ones. */
 export function eventsIn(row: TrafficRow, { at, speaker, response, key }: Context): readonly EventDraft[] {
-  const base = { speaker, keys: response === null ? [] : [response], at, tool: null, response, witness: true as const };
+  const base = { speaker, keys: response === null ? [] : [response], at, tool: null, response, origin: "proxy" as const };
   switch (row.is) {
     case "asked":
       return row.tail.flatMap(({ texts, results }): EventDraft[] => [

@@ -1,20 +1,22 @@
-import { asList, asObject, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asObject, type JsonObject, parseFiniteJson } from "../../core/json.ts";
 import { MAX_RECORD } from "../../core/limits.ts";
-import type { AnsweredRow, BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
-import { type AnswerReader, errorOf } from "./answer.ts";
-import { answerReader } from "./answers.ts";
-import { type Asked, apiOf, type Question, readAsked } from "./asked.ts";
+import type { BlockRow, EndedRow, OpenedRow, ResponseRow } from "../../core/traffic.ts";
 import { type Keeping, keptHeaders } from "./kept.ts";
+import { apiOf, type ReadRequest, type RequestHead, readRequest } from "./read-request.ts";
+import { errorOf, type ResponseReader } from "./response-reader.ts";
+import { responseReader } from "./response-readers.ts";
 import { SseReader } from "./sse.ts";
 
-/** An answer that is not a stream is kept up to here, to be read as a whole. */
+/** Maximum size of a response that is not a stream. */
 const MAX_WHOLE = 16 << 20;
 
-/** Turns one exchange into rows while it runs. Knows texts only: unpacking, clocks and files are the business of others. */
+/**
+ * Converts one exchange into rows while it runs. Handles text only; the caller unpacks, keeps time and writes files.
+ */
 export class ExchangeReader {
-  readonly #question: Question;
+  readonly #question: RequestHead;
   readonly #keeping: Keeping | null;
-  readonly #answer: AnswerReader | null;
+  readonly #answer: ResponseReader | null;
   readonly #sse = new SseReader();
   #status: number | null = null;
   #isStream = false;
@@ -23,24 +25,24 @@ export class ExchangeReader {
   #firstTokenMs: number | null = null;
   #bytes = 0;
 
-  constructor(question: Question, keeping: Keeping | null) {
+  constructor(question: RequestHead, keeping: Keeping | null) {
     this.#question = question;
     this.#keeping = keeping;
-    this.#answer = answerReader(apiOf(question.method, question.path));
+    this.#answer = responseReader(apiOf(question.method, question.path));
   }
 
-  asked(text: string | null, bytes: number): Asked {
-    return readAsked(this.#question, text, bytes, this.#keeping);
+  asked(text: string | null, bytes: number): ReadRequest {
+    return readRequest(this.#question, text, bytes, this.#keeping);
   }
 
-  answered(status: number, headers: readonly string[]): AnsweredRow {
+  answered(status: number, headers: readonly string[]): ResponseRow {
     const kept = keptHeaders(headers, this.#keeping);
     this.#status = status;
     this.#isStream = (kept["content-type"] ?? "").includes("event-stream");
     return { is: "answered", request: this.#question.request, status, headers: kept };
   }
 
-  /** A piece of the answer's text, so many milliseconds after it was asked for. */
+  /** A piece of the response's text, `sinceMs` after the request. */
   *text(text: string, bytes: number, sinceMs: number): Generator<OpenedRow | BlockRow> {
     this.#bytes += bytes;
     this.#length += text.length;
@@ -48,12 +50,12 @@ export class ExchangeReader {
       if (this.#length <= MAX_WHOLE) this.#whole.push(text);
       return;
     }
-    // Far more than any model says: a stream without end must not fill the memory.
+    // More than any model returns: an endless stream must not fill the memory.
     if (this.#length > MAX_RECORD) return;
     for (const data of this.#sse.push(text)) {
       if (this.#answer === null) continue;
       if (data.trim() === "[DONE]") yield* this.#rows(this.#answer.done());
-      const event = data.startsWith("{") ? asObject(parseJson(data)?.value) : null;
+      const event = data.startsWith("{") ? asObject(parseFiniteJson(data)?.value) : null;
       if (event === null) continue;
       if (this.#firstTokenMs === null && hasDelta(event)) this.#firstTokenMs = sinceMs;
       yield* this.#rows(this.#answer.event(event));
@@ -61,15 +63,15 @@ export class ExchangeReader {
   }
 
   *ended(how: EndedRow["how"], error: string | null, durationMs: number): Generator<OpenedRow | BlockRow | EndedRow> {
-    const body = this.#isStream || this.#whole.length === 0 ? null : asObject(parseJson(this.#whole.join(""))?.value);
+    const body = this.#isStream || this.#whole.length === 0 ? null : asObject(parseFiniteJson(this.#whole.join(""))?.value);
     this.#whole = [];
     if (body !== null && this.#answer !== null) yield* this.#rows(this.#answer.whole(body));
-    const { stop, usage, error: told } = this.#answer ?? NO_ANSWER;
+    const { stop, usage, error: apiError } = this.#answer ?? NO_ANSWER;
     yield {
       is: "ended",
       request: this.#question.request,
       how,
-      error: error ?? told ?? (this.#status !== null && this.#status >= 400 && body !== null ? errorOf(body) : null) ?? this.#unfinished(how),
+      error: error ?? apiError ?? (this.#status !== null && this.#status >= 400 && body !== null ? errorOf(body) : null) ?? this.#unfinished(how),
       status: this.#status,
       stop,
       usage,
@@ -79,20 +81,20 @@ export class ExchangeReader {
     };
   }
 
-  /** A stream may end politely and yet in the middle of an answer. */
+  /** A stream may end cleanly in the middle of a response. */
   #unfinished(how: EndedRow["how"]): string | null {
     const isCut = how === "finished" && this.#status === 200 && this.#isStream && this.#answer !== null && !this.#answer.isWhole;
-    return isCut ? "the stream ended before the answer did" : null;
+    return isCut ? "the stream ended before the response was complete" : null;
   }
 
-  *#rows(said: ReturnType<AnswerReader["event"]>): Generator<OpenedRow | BlockRow> {
+  *#rows(parts: ReturnType<ResponseReader["event"]>): Generator<OpenedRow | BlockRow> {
     const { request } = this.#question;
-    // Some servers of chat completions give their answers no id.
-    for (const one of said) yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
+    // Some chat completion servers do not number their responses.
+    for (const one of parts) yield one.is === "opened" ? { request, ...one, response: one.response || request } : { request, ...one };
   }
 }
 
-/** What the model says begins with the first delta. */
+/** The model's output begins with the first delta. */
 function hasDelta({ type, choices }: JsonObject): boolean {
   if (/delta/.test(String(type))) return true;
   return asList(choices).some((choice) => {

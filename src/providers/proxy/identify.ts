@@ -1,5 +1,5 @@
 import type { Provider } from "../../core/provider.ts";
-import type { AskedRow, Caller, Dialect } from "../../core/traffic.ts";
+import type { Caller, Dialect, RequestRow } from "../../core/traffic.ts";
 
 export interface Identified {
   readonly name: string;
@@ -7,8 +7,8 @@ export interface Identified {
   readonly caller: Caller;
 }
 
-/** The product that made a request. Null where none says that it did, and where several do: then only what is said tells whose it is. */
-export function identified(dialects: Iterable<readonly [name: string, dialect: Dialect]>, asked: AskedRow): Identified | null {
+/** The product that made a request. Null if none or several claim it; content then decides. */
+export function identified(dialects: Iterable<readonly [name: string, dialect: Dialect]>, asked: RequestRow): Identified | null {
   const found = [...dialects].flatMap(([name, dialect]) => {
     const caller = dialect.identify(asked);
     return caller === null ? [] : [{ name, dialect, caller }];
@@ -16,6 +16,6 @@ export function identified(dialects: Iterable<readonly [name: string, dialect: D
   return found.length === 1 ? (found[0] ?? null) : null;
 }
 
-/** What products say of their requests, by the name of each. */
+/** The dialects of products, by name. */
 export const dialectsOf = (products: readonly Provider[]): ReadonlyMap<string, Dialect> =>
   new Map(products.flatMap(({ name, wire }) => (wire === undefined ? [] : [[name, wire] as const])));

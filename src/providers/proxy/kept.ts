@@ -1,14 +1,14 @@
 import type { Redactor } from "../../core/redaction.ts";
 import { isSecretName } from "../../core/secrets.ts";
 
-/** How the head and the body of a request are made fit to be kept. */
+/** Makes head and body of a request safe to store. */
 export interface Keeping {
   readonly redactor: Redactor;
-  /** A short keyed hash, which tells whether two values are the same and nothing else. */
+  /** A short keyed hash, which only shows whether two values are equal. */
   seal(value: string): string;
 }
 
-/** Headers whose values hold no credentials. Those that the dialects in `wire.ts` read must be among them. */
+/** Headers without credentials. Must include those that the dialects in `wire.ts` read. */
 const HEADERS = new Set(
   [
     "accept accept-encoding accept-language cache-control connection content-encoding content-length content-type date host server transfer-encoding user-agent vary",
@@ -23,7 +23,7 @@ const HEADERS = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 const FAMILIES = /^(?:x-claude-code-|x-claude-1p-|x-stainless-|anthropic-ratelimit-|x-ratelimit-)[a-z0-9-]+$/;
-/** Names in a query whose values hold no credentials. */
+/** Query parameters without credentials. */
 const QUERY = new Set(
   "beta alt stream limit order after before after_id before_id page page_size purpose model version api-version api_version client_version format include timeout prettyprint x-id x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders".split(
     " ",
@@ -32,7 +32,7 @@ const QUERY = new Set(
 
 const isHarmless = (name: string) => HEADERS.has(name) || (FAMILIES.test(name) && !isSecretName(name));
 
-/** Headers by their names in small letters. Null: as they are, for those who write nothing down. */
+/** Headers by lower-case name. Null: unchanged, if nothing is stored. */
 export function keptHeaders(headers: readonly string[], keeping: Keeping | null): Record<string, string> {
   const kept: Record<string, string> = {};
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -44,7 +44,7 @@ export function keptHeaders(headers: readonly string[], keeping: Keeping | null)
   return kept;
 }
 
-/** A path with its query, of which the names stay. */
+/** A path with its query; parameter names are kept. */
 export function keptPath(path: string, { redactor, seal }: Keeping): string {
   const at = path.indexOf("?");
   if (at < 0) return redactor.text(path);
@@ -54,19 +54,19 @@ export function keptPath(path: string, { redactor, seal }: Keeping): string {
 
 function keptParameter(part: string, redactor: Redactor, seal: Keeping["seal"]): string {
   const [name = "", ...value] = part.split("=");
-  // Without a name it may be a key by itself.
+  // A parameter without a name may be a key.
   if (value.length === 0) return name === "" || QUERY.has(name.toLowerCase()) ? name : seal(name);
   return `${redactor.text(name)}=${QUERY.has(name.toLowerCase()) ? redactor.text(value.join("=")) : seal(value.join("="))}`;
 }
 
-/** An address without user, password and query. */
+/** A URL without user, password and query. */
 export function keptUpstream(upstream: string, redactor: Redactor): string {
   if (!URL.canParse(upstream)) return "";
   const { origin, pathname } = new URL(upstream);
   return redactor.text(`${origin}${pathname}`);
 }
 
-/** A body as far as it may be kept: of a form its fields, of JSON its values, else its text. */
+/** The storable part of a body: fields of a form, values of JSON, else its text. */
 export function keptBody(text: string, json: unknown, keeping: Keeping | null): unknown {
   if (keeping === null) return json ?? text;
   if (json !== undefined) return keeping.redactor.value(json);

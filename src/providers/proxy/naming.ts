@@ -1,9 +1,9 @@
 import type { Provider } from "../../core/provider.ts";
-import type { AskedRow } from "../../core/traffic.ts";
+import type { RequestRow } from "../../core/traffic.ts";
 import { dialectsOf, identified } from "./identify.ts";
 
-/** The recording that a request belongs into, and the project it is about: one for each session that names itself, else one for each upstream and day. */
-export function filedUnder(products: readonly Provider[], asked: AskedRow, day: string): { readonly name: string; readonly cwd: string | null } {
+/** The recording and project of a request: one recording per session with an id, else one per upstream and day. */
+export function filedUnder(products: readonly Provider[], asked: RequestRow, day: string): { readonly name: string; readonly cwd: string | null } {
   const found = identified(dialectsOf(products), asked);
   if (found !== null) return { name: safe(`${found.name}-${found.caller.session}`), cwd: found.caller.cwd ?? asked.cwd };
   return { name: safe(`${/^https?:\/\/([^/]+)/.exec(asked.upstream)?.[1] ?? "other"}-${day}`), cwd: asked.cwd };

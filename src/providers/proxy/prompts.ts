@@ -1,20 +1,32 @@
-import { asList, asObject, asWords, type JsonObject } from "../../core/json.ts";
-import type { AskedRow } from "../../core/traffic.ts";
+import { asList, asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
+import type { RequestRow } from "../../core/traffic.ts";
 
-/** Tags around what was asked; whatever else stands in tags from beginning to end is context. */
-const ASKED = new Set(["user_query", "user_message", "user_request", "user_prompt", "user", "query", "task", "prompt", "request", "question", "objective"]);
-/** Context that clients put before or behind what was asked, in the same text. */
+/** Tags around a prompt; text entirely inside other tags is context. */
+const PROMPT_TAGS = new Set([
+  "user_query",
+  "user_message",
+  "user_request",
+  "user_prompt",
+  "user",
+  "query",
+  "task",
+  "prompt",
+  "request",
+  "question",
+  "objective",
+]);
+/** Context that clients add before or after a prompt in the same text. */
 const CONTEXT = new Set(["system-reminder", "environment_details", "environment_context", "user_info", "user_instructions", "context"]);
 
-/** The texts that a conversation begins with, before the model says anything. */
-export function leadingTexts({ chain, tail, first }: Pick<AskedRow, "chain" | "tail" | "first">): readonly string[] {
+/** The texts of a conversation before the first response. */
+export function leadingTexts({ chain, tail, first }: Pick<RequestRow, "chain" | "tail" | "first">): readonly string[] {
   return chain.length <= tail.length ? tail.flatMap(({ texts }) => texts) : first;
 }
 
-/** What was asked for in these texts, without the context that clients put around it. */
-export function spokenIn(texts: readonly string[]): string | null {
+/** The prompt in these texts, without the context that clients add. */
+export function promptIn(texts: readonly string[]): string | null {
   const spoken = texts.map(withoutContext).findLast((text) => text !== "");
-  return asWords(spoken ?? texts.at(-1));
+  return asNonBlank(spoken ?? texts.at(-1));
 }
 
 function withoutContext(text: string): string {
@@ -23,8 +35,8 @@ function withoutContext(text: string): string {
   for (;;) {
     const block = leadingBlock(rest);
     if (block === null) break;
-    if (ASKED.has(block.tag)) kept.push(block.inside);
-    // What stands in other tags may be all there is, or a part of what was asked.
+    if (PROMPT_TAGS.has(block.tag)) kept.push(block.inside);
+    // Text in other tags may be all there is, or part of the prompt.
     else if (!CONTEXT.has(block.tag) && block.behind !== "" && leadingBlock(block.behind) === null) break;
     rest = block.behind;
   }
@@ -39,10 +51,10 @@ function leadingBlock(text: string): { readonly tag: string; readonly inside: st
   return end < 0 ? null : { tag, inside: text.slice(open.length, end).trim(), behind: text.slice(end + tag.length + 3).trim() };
 }
 
-/** Shorter prompts stand in many texts by chance. */
+/** Shorter prompts occur in many texts by chance. */
 const MIN_FRAMED = 8;
 
-/** How a text holds a prompt: as all of it, or in a frame: on lines of its own, behind a colon, or in tags or quotes. */
+/** How a text contains a prompt: entirely, or framed: on its own lines, after a colon, or in tags or quotes. */
 export function holds(text: string, prompt: string): "all" | "framed" | null {
   if (text.trim() === prompt) return "all";
   if (prompt.length < MIN_FRAMED) return null;
@@ -59,24 +71,24 @@ export function holds(text: string, prompt: string): "all" | "framed" | null {
   return null;
 }
 
-/** What tools that make agents call the text that an agent begins with. */
+/** Parameter names of prompts in spawn tools. */
 const PROMPTS = ["prompt", "message", "task", "instruction", "instructions", "input", "query"] as const;
 
-const promptIn = (input: JsonObject): string | null => PROMPTS.map((field) => asWords(input[field])).find((text) => text !== null) ?? null;
+const promptParameter = (input: JsonObject): string | null => PROMPTS.map((field) => asNonBlank(input[field])).find((text) => text !== null) ?? null;
 
-/** The texts that agents made by this call would begin with: one, or one for each item of a list. */
+/** The prompts of the agents that this call spawns: one, or one per list item. */
 export function promptsIn(input: JsonObject): readonly string[] {
-  const template = asWords(input.prompt_template);
+  const template = asNonBlank(input.prompt_template);
   if (template !== null) return asList(input.items).flatMap((item) => (typeof item === "string" ? [template.replaceAll("{{item}}", item)] : []));
-  const one = promptIn(input);
+  const one = promptParameter(input);
   if (one !== null) return [one];
-  const lists = Object.values(input).map((value) => asList(value).flatMap((item) => promptIn(asObject(item) ?? {}) ?? []));
+  const lists = Object.values(input).map((value) => asList(value).flatMap((item) => promptParameter(asObject(item) ?? {}) ?? []));
   return lists.find((list) => list.length > 0) ?? [];
 }
 
 const DIRECTORY = /(?:working (?:directory|in the directory)|workspace(?: root)?(?: folder| path| directory)|current directory|\bcwd)(?: is)?:[ \t]*/gi;
 
-/** The folder that a client says it works in. */
+/** The folder that a client states. */
 export function cwdIn(texts: readonly string[]): string | null {
   for (const text of texts) {
     const tagged = /<cwd>([^<\n]+)<\/cwd>/.exec(text)?.[1];
@@ -91,9 +103,9 @@ export function cwdIn(texts: readonly string[]): string | null {
   return null;
 }
 
-/** What clients ask a model for on their own behalf, where they send no word for it: told by the system prompt of a request that offers no tools to choose from. */
-export function asideIn({ headers, opening, offered, rest }: AskedRow): "title" | "auxiliary" | null {
-  // Grok sums up every turn, in the conversation itself.
+/** Recognises internal requests without a marker: by the system prompt of a request that offers no choice of tools. */
+export function asideIn({ headers, opening, offered, rest }: RequestRow): "title" | "auxiliary" | null {
+  // Grok summarises every turn, in the conversation itself.
   if (/^xai-/.test(headers["x-grok-req-id"] ?? "")) return "auxiliary";
   const isForced = offered === 1 && asObject(rest.tool_choice) !== null;
   if (offered > 0 && !isForced) return null;

@@ -1,11 +1,11 @@
-import { asList, asNumber, asObject, asText, asWords, type JsonObject } from "../../core/json.ts";
-import { APIS, type AskedRow, type EndedRow, type TailPart, type TrafficRow } from "../../core/traffic.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
+import { APIS, type EndedRow, type RequestRow, type TailPart, type TrafficRow } from "../../core/traffic.ts";
 
-/** A row that was recorded, made sure of: recordings are files like others, and anything may stand in a file. Null for what is none. */
+/** Validates a recorded row, because recordings are files that may contain anything. Null if invalid. */
 export function readRow(note: JsonObject): TrafficRow | null {
-  const request = asWords(note.request);
+  const request = asNonBlank(note.request);
   if (note.is === "piece") {
-    const piece = asWords(note.piece);
+    const piece = asNonBlank(note.piece);
     return piece === null ? null : { is: "piece", piece, json: note.json };
   }
   if (request === null) return null;
@@ -15,8 +15,8 @@ export function readRow(note: JsonObject): TrafficRow | null {
     case "answered":
       return { is: "answered", request, status: asNumber(note.status) ?? 0, headers: texts(note.headers) };
     case "opened": {
-      const response = asWords(note.response);
-      return response === null ? null : { is: "opened", request, response, model: asWords(note.model), usage: asObject(note.usage) };
+      const response = asNonBlank(note.response);
+      return response === null ? null : { is: "opened", request, response, model: asNonBlank(note.model), usage: asObject(note.usage) };
     }
     case "block": {
       const block = asObject(note.block);
@@ -29,7 +29,7 @@ export function readRow(note: JsonObject): TrafficRow | null {
   }
 }
 
-function readAskedRow(note: JsonObject, request: string): AskedRow {
+function readAskedRow(note: JsonObject, request: string): RequestRow {
   const process = asObject(note.process);
   const [pid, startedAt] = [asNumber(process?.pid), asNumber(process?.startedAt)];
   return {
@@ -41,16 +41,16 @@ function readAskedRow(note: JsonObject, request: string): AskedRow {
     headers: texts(note.headers),
     bytes: asNumber(note.bytes) ?? 0,
     api: APIS.find((api) => api === note.api) ?? "other",
-    model: asWords(note.model),
+    model: asNonBlank(note.model),
     stream: note.stream === true,
-    system: asWords(note.system),
-    tools: asWords(note.tools),
+    system: asNonBlank(note.system),
+    tools: asNonBlank(note.tools),
     messages: words(note.messages),
     chain: words(note.chain),
     offered: asNumber(note.offered) ?? 0,
     first: words(note.first),
     opening: asText(note.opening) ?? "",
-    cwd: asWords(note.cwd),
+    cwd: asNonBlank(note.cwd),
     tail: asList(note.tail).map(readTail),
     rest: asObject(note.rest) ?? {},
     windowMs: asNumber(note.windowMs),
@@ -62,7 +62,7 @@ function readTail(value: unknown): TailPart {
   const part = asObject(value);
   const results = asList(part?.results).flatMap((item) => {
     const result = asObject(item);
-    const id = asWords(result?.id);
+    const id = asNonBlank(result?.id);
     return id === null ? [] : [{ id, isError: result?.isError === true, text: asText(result?.text) ?? "" }];
   });
   return { texts: words(part?.texts), results };
@@ -75,9 +75,9 @@ function readEnded(note: JsonObject, request: string): EndedRow {
     is: "ended",
     request,
     how: HOW.find((how) => how === note.how) ?? "failed",
-    error: asWords(note.error),
+    error: asNonBlank(note.error),
     status: asNumber(note.status),
-    stop: asWords(note.stop),
+    stop: asNonBlank(note.stop),
     usage: asObject(note.usage),
     firstTokenMs: asNumber(note.firstTokenMs),
     durationMs: asNumber(note.durationMs) ?? 0,

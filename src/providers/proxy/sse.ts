@@ -1,22 +1,27 @@
 import { MAX_RECORD } from "../../core/limits.ts";
 
-/** Reads server-sent events from a copy of what goes by, however it was cut into pieces; whoever the stream is for gets the bytes as they came. */
+/** Parses server-sent events from a copy of the stream, in pieces of any size. */
 export class SseReader {
   readonly #max: number;
-  /** Of the line that has not ended yet. Joined when it does: a long line in small pieces must not be copied for each of them. */
+  /**
+   * Pieces of the current line. Joined at its end, so that a long line in small pieces is not copied for each of them.
+   */
   #parts: string[] = [];
   #isBlank = true;
   #data: string[] = [];
-  /** Of the event that has not ended yet. */
+  /** Length of the current event. */
   #length = 0;
-  /** A carriage return at the very end may be half of a line break, and waits. */
+  /** A carriage return at the end may be half of a line break, so it is held back. */
   #return = "";
 
   constructor(max = MAX_RECORD) {
     this.#max = max;
   }
 
-  /** The data of every event that is complete; one that is too long is left out. Comments, names, ids and retry times say nothing that the data do not. */
+  /**
+   * The data of each complete event; events that are too long are skipped. Comments, names, ids and retry times are
+   * ignored.
+   */
   *push(text: string): Generator<string> {
     const all = this.#withLineFeeds(text);
     let start = 0;
@@ -29,7 +34,7 @@ export class SseReader {
     this.#add(all.slice(start));
   }
 
-  /** Lines may end in either way, or in both. */
+  /** Converts CR and CRLF to LF. */
   #withLineFeeds(text: string): string {
     const all = this.#return + text;
     this.#return = all.endsWith("\r") ? "\r" : "";
@@ -41,7 +46,7 @@ export class SseReader {
     if (part === "") return;
     this.#isBlank = false;
     this.#length += part.length;
-    // Of one that is too long only the end is looked for.
+    // For an event that is too long only its end is detected.
     if (this.#length > this.#max) [this.#parts, this.#data] = [[], []];
     else this.#parts.push(part);
   }

@@ -2,13 +2,13 @@ import { asCount, asObject, type JsonObject } from "../../core/json.ts";
 import type { Api } from "../../core/traffic.ts";
 import type { Tokens } from "../../core/usage.ts";
 
-/** What an answer used, as its API counts it. */
+/** The usage of a response, by API. */
 export function tokensOf(api: Api, usage: JsonObject): Tokens {
   if (api === "chat") return fromChat(usage);
   return api === "responses" ? fromResponses(usage) : fromMessages(usage);
 }
 
-/** Whether an answer was given in the vendor's fast mode: the Messages API says so beside the tokens. */
+/** Whether a response was served in the vendor's fast mode, as the Messages API reports. */
 export const speedOf = (api: Api, usage: JsonObject | null): { readonly fast?: true } => (api === "messages" && usage?.speed === "fast" ? { fast: true } : {});
 
 function fromMessages(usage: JsonObject): Tokens {
@@ -25,7 +25,7 @@ function fromMessages(usage: JsonObject): Tokens {
   };
 }
 
-/** Here the input is all of it. */
+/** Input includes caches here. */
 function fromResponses(usage: JsonObject): Tokens {
   const details = asObject(usage.input_tokens_details);
   const [read, written] = [asCount(details?.cached_tokens), asCount(details?.cache_write_tokens)];
@@ -40,8 +40,8 @@ function fromResponses(usage: JsonObject): Tokens {
 }
 
 /**
- * `prompt_tokens` is all of the input. Vendors count what was cached under different names:
- * OpenAI, xAI, OpenRouter `prompt_tokens_details`, DeepSeek `prompt_cache_hit_tokens`, Moonshot `cached_tokens`, LiteLLM Anthropic's names.
+ * `prompt_tokens` is all of the input. Vendors report cached tokens under different names: OpenAI, xAI, OpenRouter
+ * `prompt_tokens_details`, DeepSeek `prompt_cache_hit_tokens`, Moonshot `cached_tokens`, LiteLLM Anthropic's names.
  */
 function fromChat(usage: JsonObject): Tokens {
   const [input, output] = [asObject(usage.prompt_tokens_details), asObject(usage.completion_tokens_details)];
@@ -49,7 +49,7 @@ function fromChat(usage: JsonObject): Tokens {
   const written = asCount(input?.cache_write_tokens ?? input?.cache_creation_tokens ?? usage.cache_creation_input_tokens);
   const [prompt, completion, total] = [asCount(usage.prompt_tokens), asCount(usage.completion_tokens), asCount(usage.total_tokens)];
   const reasoning = asCount(output?.reasoning_tokens ?? usage.reasoning_tokens);
-  // xAI counts reasoning beside the completion, and only the total tells.
+  // xAI counts reasoning separately from the completion; only the total shows it.
   const isBeside = reasoning > 0 && total === prompt + completion + reasoning;
   return {
     inputTokens: Math.max(0, prompt - read - written),

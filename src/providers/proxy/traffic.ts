@@ -4,31 +4,31 @@ import { FindingsOf, problemAt } from "../../core/findings.ts";
 import type { AgentKey, RecordKey } from "../../core/ids.ts";
 import { threadKey } from "../../core/ids.ts";
 import { type JsonObject, jsonText } from "../../core/json.ts";
-import type { RecordRead, Stand } from "../../core/observation.ts";
+import type { RecordRead, RecordState } from "../../core/observation.ts";
 import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
 import { readRecorded } from "../../core/recording.ts";
-import type { AnsweredRow, AskedRow, BlockRow, Dialect, EndedRow, OpenedRow, TailPart, TrafficRow, Voice } from "../../core/traffic.ts";
+import type { BlockRow, Dialect, EndedRow, Interpreter, OpenedRow, RequestRow, ResponseRow, TailPart, TrafficRow } from "../../core/traffic.ts";
 import { fingerprintOf, NO_TOKENS } from "../../core/usage.ts";
 import { NAME } from "./anonymous.ts";
 import { partOf } from "./blocks.ts";
-import { Callers, type Who } from "./callers.ts";
+import { type CallerInfo, Callers } from "./callers.ts";
 import { eventsIn } from "./events.ts";
 import { readRow } from "./rows.ts";
 import { speedOf, tokensOf } from "./tokens.ts";
-import { answerWords } from "./units.ts";
+import { responseUnits } from "./units.ts";
 
-/** An exchange that has not ended yet. */
+/** An exchange in progress. */
 interface Open {
-  readonly who: Who | null;
+  readonly who: CallerInfo | null;
   readonly at: number;
   readonly chain: readonly string[];
   readonly tail: readonly TailPart[];
   readonly windowMs: number | null;
   agent: AgentKey | null;
   response: RecordKey | null;
-  /** The same, as the API has it. */
+  /** The same, as named by the API. */
   answer: string | null;
-  /** And as it stands in the answer itself. */
+  /** The id in the response itself. */
   apiId: string | null;
   model: string | null;
   blocks: JsonObject[];
@@ -44,19 +44,19 @@ interface Memory {
 
 const SOON_MS = 10 * 60_000;
 
-/** Where requests that nobody is known to have made are filed. */
+/** The thread of requests without a known agent. */
 const NOBODY = threadKey(NAME, "other");
 
-const RECORD: RecordRead = { type: "record", role: "other", stands: null, certain: true, calls: [], results: [], text: null, message: false };
+const RECORD: RecordRead = { type: "record", role: "other", state: null, certain: true, calls: [], results: [], text: null, message: false };
 
-/** Reads recorded API traffic: whose each request is, what it says of others, what it used. */
+/** Reads recorded API traffic: the agent of each request, what it states about other agents, and its usage. */
 export class Traffic implements Parser {
   readonly #file: SourceFile;
   readonly #callers: Callers;
   readonly #open: Map<string, Open>;
-  readonly #voices = new Map<AgentKey, Voice>();
+  readonly #voices = new Map<AgentKey, Interpreter>();
   readonly #savedVoices: Map<AgentKey, unknown>;
-  /** What calls without a result asked for. */
+  /** Prompts of calls without a result. */
   readonly #prompts: Map<string, string>;
   #last: { readonly line: number; readonly row: TrafficRow; readonly at: number; readonly of: Open | null } | null = null;
 
@@ -80,12 +80,12 @@ export class Traffic implements Parser {
     const recorded = readRecorded(record);
     if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
     const row = "note" in recorded ? readRow(recorded.note) : null;
-    if (row === null) return problemAt(this.#file.path, line, "record-malformed", "no row of an exchange");
+    if (row === null) return problemAt(this.#file.path, line, "record-malformed", "not a row of an exchange");
     if (row.is === "piece") return NOTHING;
     const { at } = recorded;
     if (row.is === "asked") return this.#asked(row, at, line);
     const open = this.#open.get(row.request);
-    // Its beginning was lost, or thrown away with an older file.
+    // Its beginning is missing, or was removed with an older file.
     if (open === undefined) return NOTHING;
     this.#last = { line, row, at, of: open };
     switch (row.is) {
@@ -117,7 +117,7 @@ export class Traffic implements Parser {
     });
   }
 
-  #asked(row: AskedRow, at: number, line: number): Findings {
+  #asked(row: RequestRow, at: number, line: number): Findings {
     const who = this.#callers.identify(row, at);
     const caller = who?.caller ?? this.#callers.callerOf(row);
     const speaker = who?.agent ?? caller?.agent ?? caller?.thread ?? NOBODY;
@@ -142,7 +142,7 @@ export class Traffic implements Parser {
     return this.#with(out, open);
   }
 
-  /** All that a request says; told as soon as it is known whose it is. */
+  /** States everything in a request, as soon as its agent is known. */
   #begin(out: FindingsOf, open: Open, at: number) {
     const { who, agent, tail } = open;
     if (who === null || agent === null) return;
@@ -181,12 +181,12 @@ export class Traffic implements Parser {
         confidence: 0.9,
         says: "a request without tools quotes the prompt of this conversation",
       });
-    // Without a session in common, only what begins soon after the call can be meant.
+    // Without a common session, the agent must begin soon after the call.
     const withinMs = open.windowMs ?? (caller.isChildMaybe === undefined ? null : SOON_MS);
     if (who.isFirst || who.agent === null)
       for (const match of isRoot && this.#isNamed(who) && caller.isChildMaybe === undefined ? [] : dialect.matches(caller, prompt))
         out.add({
-          type: "answers",
+          type: "spawn-match",
           agent,
           match,
           rule: "prompt",
@@ -197,18 +197,18 @@ export class Traffic implements Parser {
         });
     const voice = this.#voice(who, agent);
     const results = tail.flatMap((part) => part.results.map(({ id, isError }) => ({ call: voice.key(id), isError })));
-    out.addAt(at, { ...RECORD, role: "user", stands: "open", results, message: !who.standing.isRetry });
+    out.addAt(at, { ...RECORD, role: "user", state: "open", results, message: !who.position.isRetry });
     this.#name(out, who, tail);
-    voice.told(out, tail);
+    voice.toolResults(out, tail);
   }
 
-  /** Results that name an agent which was known by what it said alone. */
-  #name(out: FindingsOf, { dialect, caller }: Who, tail: readonly TailPart[]) {
+  /** Results that name an agent which was known by content only. */
+  #name(out: FindingsOf, { dialect, caller }: CallerInfo, tail: readonly TailPart[]) {
     for (const { results } of tail)
       for (const { id, text } of results) {
         const prompt = this.#prompts.get(`${caller.thread} ${id}`);
         const agent = prompt === undefined ? null : this.#callers.dialect(dialect).namedIn(text, caller.thread);
-        // A forked agent is given a result of its own for the call that made it.
+        // A forked agent gets its own result for the call that spawned it.
         if (prompt === undefined || agent === null) continue;
         this.#prompts.delete(`${caller.thread} ${id}`);
         const alias = this.#callers.resultNames(caller.thread, prompt, agent, text);
@@ -216,7 +216,7 @@ export class Traffic implements Parser {
       }
   }
 
-  #answered(row: AnsweredRow, open: Open): Findings {
+  #answered(row: ResponseRow, open: Open): Findings {
     open.exchange = { ...open.exchange, httpStatus: row.status };
     return this.#with(null, open);
   }
@@ -238,8 +238,8 @@ export class Traffic implements Parser {
     return this.#with(out, open);
   }
 
-  /** Some servers of chat completions count their answers anew after every start: only the request is a name there. */
-  #nameOf({ response, request }: OpenedRow, { exchange }: Open, who: Who): string {
+  /** Some chat completion servers restart their numbering of responses, so the request's id is used. */
+  #nameOf({ response, request }: OpenedRow, { exchange }: Open, who: CallerInfo): string {
     return exchange.api === "chat" && !this.#isNamed(who) ? request : response;
   }
 
@@ -253,7 +253,7 @@ export class Traffic implements Parser {
     if (part.is === "call") {
       const voice = this.#voice(who, agent);
       const call = voice.key(part.call.id);
-      out.add({ ...RECORD, role: "assistant", stands: "open", calls: [{ call, name: part.call.name }], message: true });
+      out.add({ ...RECORD, role: "assistant", state: "open", calls: [{ call, name: part.call.name }], message: true });
       const before = out.observations.length;
       voice.called(out, part.call);
       for (const spawn of out.observations.slice(before)) {
@@ -294,10 +294,10 @@ export class Traffic implements Parser {
     const out = this.#findings({ ...open, agent }, at, line, response === null ? [] : [response]);
     if (who.internal !== null)
       out.add({ type: "agent-described", agent, internal: { why: `a request of the product itself: ${who.internal}`, unlessSpawned: true } });
-    else out.add({ ...RECORD, stands: standAfter(row, open.blocks) });
+    else out.add({ ...RECORD, state: stateAfter(row, open.blocks) });
     if (isWhole && response !== null) {
       const { vendor } = this.#callers.dialect(who.dialect);
-      const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.namesNoAnswers ? { nameless: true as const } : {}) };
+      const of = { ...(vendor === "" ? {} : { vendor }), ...(who.caller.hasNoResponseIds ? { nameless: true as const } : {}) };
       out.add({
         type: "model-call",
         response,
@@ -313,38 +313,38 @@ export class Traffic implements Parser {
     return this.#with(out, open);
   }
 
-  /** What was said here, for whoever goes on from it. */
-  #remember(row: EndedRow, open: Open, who: Who) {
+  /** Remembers the response, for the request that continues it. */
+  #remember(row: EndedRow, open: Open, who: CallerInfo) {
     const conversations = this.#callers.conversations(who);
     if (row.how !== "finished" || row.error !== null) {
       conversations.failed(row.request);
       return;
     }
     if (who.internal !== null && !this.#isNamed(who)) return;
-    for (const words of answerWords(open.exchange.api, open.blocks)) conversations.answered(row.request, who.standing, open.chain, words);
-    const said = open.blocks.flatMap((block) => {
+    for (const words of responseUnits(open.exchange.api, open.blocks)) conversations.addResponse(row.request, who.position, open.chain, words);
+    const texts = open.blocks.flatMap((block) => {
       const part = partOf(block);
       return part.is === "text" ? [part.text] : [];
     });
-    if (who.tag === "compaction") conversations.summarised(row.request, who.standing.conversation, said.join("\n"));
-    if (open.agent !== null) this.#callers.said(who.caller.thread, open.agent, said.join("\n"));
+    if (who.tag === "compaction") conversations.summarised(row.request, who.position.conversation, texts.join("\n"));
+    if (open.agent !== null) this.#callers.addResponse(who.caller.thread, open.agent, texts.join("\n"));
   }
 
-  #voice(who: Who, agent: AgentKey): Voice {
+  #voice(who: CallerInfo, agent: AgentKey): Interpreter {
     const known = this.#voices.get(agent) ?? this.#callers.dialect(who.dialect).open(who.caller, agent, this.#savedVoices.get(agent) ?? undefined);
     this.#voices.set(agent, known);
     return known;
   }
 
-  /** For events, which may be read by themselves. */
-  #voiceOf(open: Open | null, agent: AgentKey): Pick<Voice, "key"> {
+  /** For events, which may be read alone. */
+  #voiceOf(open: Open | null, agent: AgentKey): Pick<Interpreter, "key"> {
     return open?.who == null ? this.#callers.dialect("").open({} as never, agent) : this.#voice(open.who, agent);
   }
 
-  /** The product keeps records of its own, in which messages are counted. */
-  #isNamed = (who: Who) => this.#callers.isNamed(who);
+  /** The product's own records contain and count the messages. */
+  #isNamed = (who: CallerInfo) => this.#callers.isNamed(who);
   #findings({ agent, who }: Open, at: number, line: number, keys: readonly RecordKey[]): FindingsOf {
-    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, witness: true });
+    return new FindingsOf({ path: this.#file.path, line, at, speaker: agent ?? who?.caller.thread ?? NOBODY, keys, origin: "proxy" });
   }
 
   #with(out: FindingsOf | null, { exchange }: Open): Findings {
@@ -352,17 +352,17 @@ export class Traffic implements Parser {
   }
 }
 
-/** Of an answer that nobody counted: it shows that there were tokens. */
+/** For a response without usage: shows that there were tokens. */
 const lengthOf = (blocks: readonly JsonObject[]) => (jsonText(blocks) ?? "").length;
 
-function standAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): Stand {
+function stateAfter({ how, error, stop }: EndedRow, blocks: readonly JsonObject[]): RecordState {
   if (how === "aborted") return "interrupted";
   if (how !== "finished" || error !== null) return "failed";
   const waits = stop === "tool_use" || stop === "tool_calls" || stop === "pause_turn" || blocks.some((block) => partOf(block).is === "call");
   return waits || stop === null ? "open" : "answered";
 }
 
-function exchangeOf(row: AskedRow, who: Who | null, { speaker, thread }: Pick<Exchange, "speaker" | "thread">, at: number): Exchange {
+function exchangeOf(row: RequestRow, who: CallerInfo | null, { speaker, thread }: Pick<Exchange, "speaker" | "thread">, at: number): Exchange {
   const { request: id, api, method, path, upstream, model, process, chain } = row;
   return {
     id,
@@ -376,9 +376,9 @@ function exchangeOf(row: AskedRow, who: Who | null, { speaker, thread }: Pick<Ex
     path,
     upstream,
     model,
-    branch: who?.standing.branch ?? "main",
-    before: who?.standing.before ?? null,
-    isRetry: who?.standing.isRetry ?? false,
+    branch: who?.position.branch ?? "main",
+    before: who?.position.before ?? null,
+    isRetry: who?.position.isRetry ?? false,
     messages: chain.length,
     how: "open",
     error: null,

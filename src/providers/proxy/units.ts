@@ -1,17 +1,17 @@
 import { hash } from "../../core/hash.ts";
-import { asList, asObject, asText, asWords, type JsonObject, jsonText } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText } from "../../core/json.ts";
 import type { Api, TailPart } from "../../core/traffic.ts";
 
-/** Context that clients put into what was said, and change from request to request. */
+/** Context that clients add to messages and change between requests. */
 const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
 
-/** A short name for a text; equal texts have the same. */
+/** A short name for a text; equal for equal texts. */
 export const nameOf = (text: string) => hash(text).toString(36) + text.length.toString(36);
 
-/** What was said, without what clients add to it. */
+/** The text without what clients add. */
 const plain = (text: string) => text.replace(REMINDER, "").replace(/\s+/g, " ").trim();
 
-/** The messages of a request, whichever API it is of. Chat completions have the system prompt among them: those that come first are the preface. */
+/** The messages of a request, independent of the API. In chat completions, leading system messages are the preface. */
 export function conversationIn(api: Api, body: JsonObject): { readonly preface: unknown; readonly messages: readonly JsonObject[] } {
   const list = api === "responses" ? (typeof body.input === "string" ? [{ role: "user", content: body.input }] : body.input) : body.messages;
   const messages = asList(list).map((item) => asObject(item) ?? {});
@@ -21,9 +21,9 @@ export function conversationIn(api: Api, body: JsonObject): { readonly preface: 
   return { preface: leading.length > 1 ? leading.flat() : (leading[0] ?? null), messages: messages.slice(leading.length) };
 }
 
-/** Who said a message: the model, somebody to the model, or neither. */
+/** Who wrote a message: the model, the user side, or neither. */
 export function sideOf(message: JsonObject): "model" | "user" | "other" {
-  // Up to 0.135, what agents of Codex write to each other stands in a message of the assistant.
+  // Up to 0.135, Codex puts messages between agents into an assistant message.
   if (message.role === "assistant") return textsIn(message).some((text) => text.startsWith('{"author":"/')) ? "user" : "model";
   const type = asText(message.type);
   if (message.role === "tool" || message.role === "function") return "user";
@@ -32,25 +32,25 @@ export function sideOf(message: JsonObject): "model" | "user" | "other" {
   return type.endsWith("_call") || type === "reasoning" ? "model" : type === "agent_message" ? "user" : "other";
 }
 
-/** The word for a message in a chain; null for what is no part of what was said. */
-export function wordOf(message: JsonObject): string | null {
+/** The name of a message in a chain; null if it is not part of the conversation. */
+export function unitOf(message: JsonObject): string | null {
   if (sideOf(message) === "other") return null;
-  const said = partsOf(message).join("\n");
-  return said === "" ? null : nameOf(`${sideOf(message)}\n${said}`);
+  const text = partsOf(message).join("\n");
+  return text === "" ? null : nameOf(`${sideOf(message)}\n${text}`);
 }
 
 function partsOf(message: JsonObject): readonly string[] {
-  const call = asWords(message.call_id);
+  const call = asNonBlank(message.call_id);
   if (call !== null) return [`${sideOf(message)} ${call}`];
   if (message.type === "reasoning") return [];
   if (message.role === "tool" || message.role === "function") return [`tool_result ${asText(message.tool_call_id) ?? asText(message.name) ?? ""}`];
-  const calls = asList(message.tool_calls).flatMap((item) => asWords(asObject(item)?.id) ?? []);
-  // Clients leave out what the model said beside its calls, or put it differently; the ids stay.
+  const calls = asList(message.tool_calls).flatMap((item) => asNonBlank(asObject(item)?.id) ?? []);
+  // Clients omit or change the text next to tool calls; the ids stay.
   if (calls.length > 0) return calls.map((id) => `tool_use ${id}`);
   const content = typeof message.content === "string" ? [{ type: "text", text: message.content }] : asList(message.content);
   return content.flatMap((item) => {
     const block = asObject(item) ?? {};
-    const id = asWords(block.type === "tool_result" ? block.tool_use_id : block.type === "tool_use" ? block.id : null);
+    const id = asNonBlank(block.type === "tool_result" ? block.tool_use_id : block.type === "tool_use" ? block.id : null);
     if (id !== null) return [`${asText(block.type)} ${id}`];
     const text = plain(asText(block.text) ?? "");
     if (text !== "") return [text];
@@ -59,15 +59,15 @@ function partsOf(message: JsonObject): readonly string[] {
 }
 
 /**
- * The words of the chain for an answer, as it will stand in the next request: one of all its blocks, or one of each item.
- * Where several answers were asked for, one list for each: the client goes on from one of them.
+ * The names in the chain for a response, as it will appear in the next request: one for all blocks, or one per item.
+ * With several choices, one list per choice: the client continues one of them.
  */
-export function answerWords(api: Api, blocks: readonly JsonObject[]): readonly (readonly string[])[] {
-  if (api === "responses") return [blocks.flatMap((item) => wordOf(item) ?? [])];
+export function responseUnits(api: Api, blocks: readonly JsonObject[]): readonly (readonly string[])[] {
+  if (api === "responses") return [blocks.flatMap((item) => unitOf(item) ?? [])];
   const others = blocks.filter(({ type }) => type === "choice").map(({ content }) => asList(content).map((item) => asObject(item) ?? {}));
   return [blocks.filter(({ type }) => type !== "choice"), ...others].map((list) => {
     const calls = list.filter(({ type }) => type === "function");
-    return [wordOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter((word) => word !== null);
+    return [unitOf({ role: "assistant", content: list, ...(calls.length === 0 ? {} : { tool_calls: calls }) })].filter((word) => word !== null);
   });
 }
 
@@ -83,24 +83,24 @@ export function textsIn(message: JsonObject): readonly string[] {
 
 const MAX_RESULT = 6_000;
 
-/** The beginning and the end: what a tool says of itself stands in one of them. */
+/** The beginning and end: a tool states its status in one of them. */
 const shortened = (text: string) => (text.length <= MAX_RESULT ? text : `${text.slice(0, MAX_RESULT / 2)}\n…\n${text.slice(-MAX_RESULT / 2)}`);
 
 export function resultsIn(message: JsonObject): TailPart["results"] {
-  const output = asWords(message.call_id);
-  if (output !== null) return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(wordsIn(message.output)) }] : [];
+  const output = asNonBlank(message.call_id);
+  if (output !== null) return sideOf(message) === "user" ? [{ id: output, isError: false, text: shortened(textIn(message.output)) }] : [];
   if (message.role === "tool" || message.role === "function") {
-    const id = asWords(message.tool_call_id) ?? asWords(message.name);
-    return id === null ? [] : [{ id, isError: false, text: shortened(wordsIn(message.content)) }];
+    const id = asNonBlank(message.tool_call_id) ?? asNonBlank(message.name);
+    return id === null ? [] : [{ id, isError: false, text: shortened(textIn(message.content)) }];
   }
   return asList(message.content).flatMap((item) => {
     const block = asObject(item);
-    const id = block?.type === "tool_result" ? asWords(block.tool_use_id) : null;
-    return id === null ? [] : [{ id, isError: block?.is_error === true, text: shortened(wordsIn(block?.content)) }];
+    const id = block?.type === "tool_result" ? asNonBlank(block.tool_use_id) : null;
+    return id === null ? [] : [{ id, isError: block?.is_error === true, text: shortened(textIn(block?.content)) }];
   });
 }
 
-function wordsIn(content: unknown): string {
+function textIn(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)
     .flatMap((item) => asText(asObject(item)?.text) ?? [])

@@ -8,7 +8,7 @@ import { beganIn, endedIn, type RunEnded } from "../../core/run-note.ts";
 
 const NAME = "run";
 
-/** Commands that were run under our eyes and that nobody here knows: how long each took and how it ended is all there is. */
+/** Wrapped commands of unknown products: only duration and exit code are known. */
 export const run: Provider = {
   name: NAME,
   product: "a wrapped command",
@@ -62,6 +62,6 @@ class Run implements Parser {
 }
 
 function endOf({ code, signal }: RunEnded) {
-  if (signal !== null) return { state: "shutdown", says: `it was ended by ${signal}` } as const;
-  return code === 0 ? ({ state: "completed", says: "it ended with 0" } as const) : ({ state: "errored", says: `it ended with ${code}` } as const);
+  if (signal !== null) return { state: "shutdown", says: `killed by ${signal}` } as const;
+  return code === 0 ? ({ state: "completed", says: "exit code 0" } as const) : ({ state: "errored", says: `exit code ${code}` } as const);
 }

@@ -11,20 +11,18 @@ import { agentOf } from "../../core/link.ts";
 import { messagesIn } from "../../core/messages.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened, whole } from "../cut.ts";
-import { answers, checked } from "../describe.ts";
+import { checked, describeResponse } from "../describe.ts";
 import { refusal } from "../failures.ts";
 import { AgentTree, Event, Events, EventsQuery, Messages, Spans, SpansQuery, Threads, ThreadsQuery, Why } from "../schemas.ts";
-import { SpanBoard } from "../span-board.ts";
 
-/** Where the live stream stands that goes on from this answer. */
+/** The position from which the live stream continues this response. */
 export const LIVE_HEADER = "Retinue-Live";
 
 export function agentRoutes({ library, hub }: ServerContext): Hono {
   const { journal } = hub;
-  const board = new SpanBoard();
   const keyOf = (uri: string) => resolve(library, uri).key;
   return new Hono()
-    .get("/threads", answers("Records of top-level threads, newest activity first", Threads, ["usage"]), checked("query", ThreadsQuery), (c) => {
+    .get("/threads", describeResponse("Records of top-level threads, newest activity first", Threads, ["usage"]), checked("query", ThreadsQuery), (c) => {
       const { limit, cursor, since, ...rest } = c.req.valid("query");
       hub.followThreads();
       c.header(LIVE_HEADER, journal.idOf(journal.position));
@@ -39,53 +37,53 @@ export function agentRoutes({ library, hub }: ServerContext): Hono {
       const last = shown.at(-1);
       return c.json({ items: shown.map(({ record }) => record), next: rows.length > limit && last !== undefined ? cursorOf(last.place) : null });
     })
-    .get("/agents/:uri", answers("The record of an agent, with everybody below it", AgentTree, ["usage", "not_found"]), (c) => {
+    .get("/agents/:uri", describeResponse("The record of an agent with its subtree", AgentTree, ["usage", "not_found"]), (c) => {
       const key = keyOf(c.req.param("uri"));
       c.header(LIVE_HEADER, journal.idOf(journal.position));
-      // Nested as deep as the tree is, which JSON.stringify cannot do.
+      // JSON.stringify overflows the stack on deep trees.
       return c.body(printJson(hub.tree(key)), 200, { "Content-Type": "application/json" });
     })
     .get(
       "/agents/:uri/events",
-      answers("What happened: history by time, then in the order of arrival", Events, ["usage", "not_found", "expired"]),
+      describeResponse("Events: history by time, then in order of arrival", Events, ["usage", "not_found", "expired"]),
       checked("query", EventsQuery),
       async (c) => {
         const { after, from, limit, subtree } = c.req.valid("query");
-        if (after !== undefined && from !== undefined) throw new Failure("usage", "after and from do not go together");
+        if (after !== undefined && from !== undefined) throw new Failure("usage", "after and from cannot be used together");
         const { log, length, position } = await hub.log(keyOf(c.req.param("uri")), subtree === true);
         const first = after === undefined ? clamp(from ?? 0, length) : positionIn(after, log.serial, length);
-        if (first === null) return refusal(c, "expired", "this cursor is of an older reading of the records", "begin anew, without after");
+        if (first === null) return refusal(c, "expired", "the cursor has expired", "start again without after");
         const items = (await log.page(first, Math.min(limit, length - first))).map((event) => shortened(event));
         c.header(LIVE_HEADER, journal.idOf(position));
         return c.json({ items, next: `${log.serial}-${first + items.length}`, first, total: length });
       },
     )
-    .get("/agents/:uri/events/:id", answers("One event, with all of its text", Event, ["usage", "not_found"]), async (c) => {
+    .get("/agents/:uri/events/:id", describeResponse("One event, with all of its text", Event, ["usage", "not_found"]), async (c) => {
       const event = await hub.event(keyOf(c.req.param("uri")), c.req.param("id"));
-      if (event === null) throw new Failure("not_found", "no such event", ["next: ask for the agent's events"]);
+      if (event === null) throw new Failure("not_found", "no such event", ["next: list the agent's events"]);
       return c.json(whole(event));
     })
     .get(
       "/agents/:uri/spans",
-      answers("Who was at what when: models, tools and waiting of everybody from this agent on down", Spans, ["usage", "not_found"]),
+      describeResponse("Spans of an agent and its subtree: model calls, tool calls and waiting", Spans, ["usage", "not_found"]),
       checked("query", SpansQuery),
       (c) => {
         const key = keyOf(c.req.param("uri"));
         c.header(LIVE_HEADER, journal.idOf(journal.position));
-        return c.json(board.answer(library.forestOf([key]), key, c.req.valid("query").after));
+        return c.json(hub.spans.answer(library.forestOf([key]), key, c.req.valid("query").after));
       },
     )
-    .get("/agents/:uri/messages", answers("What agents of this tree wrote to each other, oldest first", Messages, ["usage", "not_found"]), (c) => {
+    .get("/agents/:uri/messages", describeResponse("Messages between agents of this tree, oldest first", Messages, ["usage", "not_found"]), (c) => {
       const key = keyOf(c.req.param("uri"));
       return c.json({ items: messagesIn(library.forestOf([key]), key), next: null });
     })
-    .get("/agents/:uri/why", answers("Every piece of evidence for its parent and its status", Why, ["usage", "not_found"]), (c) => {
+    .get("/agents/:uri/why", describeResponse("All evidence for an agent's parent and status", Why, ["usage", "not_found"]), (c) => {
       const key = keyOf(c.req.param("uri"));
       const forest = library.forestOf([key]);
       return c.json(explain(forest, agentOf(forest, key)));
     })
     .get("/agents", describeRoute({ hide: true }), () => {
-      throw new Failure("usage", "which agent?", ["write /api/agents/{uri}, percent-encoded; /api/threads lists what is there"]);
+      throw new Failure("usage", "missing agent URI", ["write /api/agents/{uri}, percent-encoded; /api/threads lists threads"]);
     });
 }
 
@@ -103,12 +101,12 @@ function placeIn(cursor: string): ThreadPlace {
     const [lastActivity, key] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
     if (typeof lastActivity === "number" && typeof key === "string") return { lastActivity, key: key as AgentKey };
   } catch {
-    // Whatever it is, it is none of ours.
+    // Not JSON, so not a valid cursor.
   }
-  throw new Failure("usage", "cursor: not one of ours", ["write what `next` of the page before said"]);
+  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
 }
 
-/** Options that were not given are left out, not undefined. */
+/** Removes properties that are undefined. */
 function defined<T extends object>(options: T): { [K in keyof T]-?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }

@@ -6,11 +6,11 @@ import { agentOf, subtreeOf } from "../../core/link.ts";
 import { Activity, Card, CardChange, CardList, CardLog, CardLogQuery, NewCard, Removed } from "../card-schemas.ts";
 import type { ServerContext } from "../context.ts";
 import { shortened } from "../cut.ts";
-import { answers, checked } from "../describe.ts";
+import { checked, describeResponse } from "../describe.ts";
 import { LIVE_HEADER } from "./agents.ts";
 
 export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
-  /** Everybody in a card, parents first, with those that it only may have. */
+  /** All agents of a card, parents first, and those assigned by a guess. */
   const agentsIn = async (id: string) => {
     const { threads, inferred } = await cards.get(id);
     const roots = [...threads, ...inferred];
@@ -19,29 +19,29 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
     return { forest, roots, keys, guessed: new Set(inferred.filter((key) => forest.agents.has(key)).flatMap((key) => subtreeOf(forest, key))) };
   };
   return new Hono()
-    .get("/cards", answers("All cards, oldest first", CardList), async (c) => {
+    .get("/cards", describeResponse("All cards, oldest first", CardList), async (c) => {
       const { seen, position } = await hub.followCards(() => cards.list());
       c.header(LIVE_HEADER, hub.journal.idOf(position));
       return c.json({ items: seen.map(({ card }) => card), next: null });
     })
-    .post("/cards", answers("Make a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", NewCard), async (c) => {
+    .post("/cards", describeResponse("Create a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", NewCard), async (c) => {
       const { card } = await cards.create(c.req.valid("json"));
       await hub.cardsChanged();
       return c.json(card);
     })
-    .get("/cards/:id", answers("One card", Card, ["not_found"]), async (c) => c.json((await cards.get(c.req.param("id"))).card))
-    .patch("/cards/:id", answers("Change a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", CardChange), async (c) => {
+    .get("/cards/:id", describeResponse("One card", Card, ["not_found"]), async (c) => c.json((await cards.get(c.req.param("id"))).card))
+    .patch("/cards/:id", describeResponse("Change a card", Card, ["usage", "not_found", "failed", "too_large"]), checked("json", CardChange), async (c) => {
       const { card } = await cards.update(c.req.param("id"), c.req.valid("json"));
       await hub.cardsChanged();
       return c.json(card);
     })
-    .delete("/cards/:id", answers("Remove a card; its threads stay", Removed, ["not_found"]), async (c) => {
+    .delete("/cards/:id", describeResponse("Delete a card; its threads stay", Removed, ["not_found"]), async (c) => {
       const id = c.req.param("id");
       await cards.remove(id);
       await hub.cardsChanged();
       return c.json({ id });
     })
-    .get("/cards/:id/agent-activity", answers("Who did how much in a card, and which sessions belong to it", Activity, ["not_found"]), async (c) => {
+    .get("/cards/:id/agent-activity", describeResponse("The activity of each agent of a card, and its sessions", Activity, ["not_found"]), async (c) => {
       const id = c.req.param("id");
       const { forest, roots, keys, guessed } = await agentsIn(id);
       const spans = await hub.spansOfAll(roots);
@@ -53,10 +53,11 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
     })
     .get(
       "/cards/:id/logs",
-      answers("What happened in a card, over all its threads: history by time, then what became known; how each sub-agent ended, once it is certain", CardLog, [
-        "usage",
-        "not_found",
-      ]),
+      describeResponse(
+        "The events of all threads of a card: history by time, then in order of arrival; the status of each sub-agent once it is final",
+        CardLog,
+        ["usage", "not_found"],
+      ),
       checked("query", CardLogQuery),
       async (c) => {
         const { after, limit } = c.req.valid("query");
@@ -65,7 +66,7 @@ export function cardRoutes({ library, hub, cards }: ServerContext): Hono {
         const log = await hub.cardLog(id, roots);
         const { ids } = log;
         const at = after === undefined ? 0 : ids.indexOf(after) + 1;
-        if (after !== undefined && at === 0) throw new Failure("not_found", "no such entry in this log", ["begin anew, without after"]);
+        if (after !== undefined && at === 0) throw new Failure("not_found", "no such entry in this log", ["start again without after"]);
         const byUri = new Map<string, AgentKey>(keys.map((key) => [agentOf(forest, key).uri, key]));
         const items = [];
         for (const event of await log.page(forest, at, limit)) {

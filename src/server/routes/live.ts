@@ -4,23 +4,23 @@ import { resolve } from "../../app/resolve.ts";
 import type { ServerContext } from "../context.ts";
 import { checked, failures } from "../describe.ts";
 import { LiveQuery } from "../schemas.ts";
-import { concerns, type Wishes } from "../wishes.ts";
+import { concerns, type Subscription } from "../subscription.ts";
 
-/** Proxies and browsers give up on what is silent for long. */
+/** Keeps the connection alive through proxies and browsers. */
 const HEARTBEAT_MS = 15_000;
 const ENCODER = new TextEncoder();
 
 const STREAM_HEADERS = { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no" };
 
 const STREAM = describeRoute({
-  summary: "What changes, as it changes",
+  summary: "Changes as they happen",
   description:
-    "Server-sent events. `agent`: a record (Agent) as it stands now. `event`: something that happened (Event). `removed`: `{uri}` is no longer there, or no longer below what was asked for. " +
-    "`card`: a card (Card) as it stands now. `card-removed`: `{id}` was removed. " +
-    "`troubles`: what cannot be done at the moment, as in `/api/health`; told to everybody. " +
-    "`ready`: the stream begins. `reset`: what came before no longer holds, or what was missed is not known any more; ask for everything anew. " +
-    "Every one has an id; Last-Event-ID goes on behind it, without a gap and without repeats. Answers of the other routes say in the header Retinue-Live where to begin (`after`). " +
-    "With no filter everything is told.",
+    "Server-sent events. `agent`: the current record (Agent). `event`: a new event (Event). `removed`: `{uri}` no longer exists, or is no longer in the subtree. " +
+    "`card`: the current card (Card). `card-removed`: `{id}` was deleted. " +
+    "`troubles`: as in `/api/health`; sent to all clients. " +
+    "`ready`: the stream begins. `reset`: earlier data is no longer valid, or missed changes are no longer available; fetch everything again. " +
+    "Every message has an id; Last-Event-ID continues after it without gaps or repeats. The header Retinue-Live of other responses is a position for `after`. " +
+    "Without a filter all changes are sent.",
   responses: { 200: { description: "A stream", content: { "text/event-stream": { schema: { type: "string" } } } }, ...failures(["usage", "not_found"]) },
 });
 
@@ -28,33 +28,33 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
   return new Hono().get("/live", STREAM, checked("query", LiveQuery), async (c) => {
     const query = c.req.valid("query");
     const keys = (uris: string | readonly string[] = []) => [uris].flat().map((uri) => resolve(library, uri).key);
-    const wishes: Wishes = {
+    const subscription: Subscription = {
       threads: query.threads === true,
       trees: keys(query.tree),
       events: keys(query.events),
       logs: keys(query.log),
       cards: query.cards === true,
     };
-    // Who asks for the headers alone does not stay.
+    // HEAD must not open a stream.
     if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);
-    const { since, leave } = await hub.join(wishes);
+    const { since, leave } = await hub.join(subscription);
     const { journal } = hub;
-    const asked = c.req.header("last-event-id") ?? query.after;
-    const known = asked === undefined ? journal.position : journal.positionOf(asked);
+    const lastId = c.req.header("last-event-id") ?? query.after;
+    const known = lastId === undefined ? journal.position : journal.positionOf(lastId);
     let position = known === null || known < Math.max(since, journal.floor) ? null : known;
     const cancelled = new AbortController();
-    const gone = AbortSignal.any([c.req.raw.signal, state.stop.signal, cancelled.signal]);
+    const closed = AbortSignal.any([c.req.raw.signal, state.stop.signal, cancelled.signal]);
     state.clients += 1;
-    const said = (type: string, data: string) => ENCODER.encode(`event: ${type}\nid: ${journal.idOf(position ?? journal.position)}\ndata: ${data}\n\n`);
+    const message = (type: string, data: string) => ENCODER.encode(`event: ${type}\nid: ${journal.idOf(position ?? journal.position)}\ndata: ${data}\n\n`);
     const reset = (reason: string) => {
       position = journal.position;
-      return said("reset", JSON.stringify({ reason }));
+      return message("reset", JSON.stringify({ reason }));
     };
     const body = new ReadableStream<Uint8Array>({
       start: (stream) => {
-        stream.enqueue(position === null ? reset("what came since then is not known here") : said("ready", "{}"));
+        stream.enqueue(position === null ? reset("changes since then are no longer available") : message("ready", "{}"));
         const heartbeat = setInterval(() => {
-          // A reader that takes nothing needs no sign of life.
+          // A blocked reader needs no heartbeat.
           if ((stream.desiredSize ?? 0) > 0) stream.enqueue(ENCODER.encode(":\n\n"));
         }, HEARTBEAT_MS);
         const over = () => {
@@ -62,20 +62,20 @@ export function liveRoutes({ library, hub, state }: ServerContext): Hono {
           state.clients -= 1;
           leave();
         };
-        if (gone.aborted) over();
-        else gone.addEventListener("abort", over, { once: true });
+        if (closed.aborted) over();
+        else closed.addEventListener("abort", over, { once: true });
       },
-      // Called whenever the reader has taken what was there: a slow one is further behind, and nothing piles up.
+      // Called when the reader has consumed the queue, so a slow reader uses no memory.
       pull: async (stream) => {
         for (;;) {
-          await journal.after(position ?? 0, gone);
-          if (gone.aborted) return cancelled.signal.aborted ? undefined : stream.close();
-          if ((position ?? 0) < journal.floor) return stream.enqueue(reset("too much happened meanwhile"));
+          await journal.after(position ?? 0, closed);
+          if (closed.aborted) return cancelled.signal.aborted ? undefined : stream.close();
+          if ((position ?? 0) < journal.floor) return stream.enqueue(reset("too many changes in the meantime"));
           const entries = journal.since(position ?? 0);
           const parts: string[] = [];
           for (const entry of entries) {
             position = entry.seq;
-            if (concerns(wishes, entry)) parts.push(`event: ${entry.type}\nid: ${journal.idOf(entry.seq)}\ndata: ${entry.data}\n\n`);
+            if (concerns(subscription, entry)) parts.push(`event: ${entry.type}\nid: ${journal.idOf(entry.seq)}\ndata: ${entry.data}\n\n`);
           }
           if (parts.length > 0) return stream.enqueue(ENCODER.encode(parts.join("")));
         }

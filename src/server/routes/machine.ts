@@ -1,17 +1,18 @@
 import { Hono } from "hono";
+import { NO_CHANGES } from "../../app/changes.ts";
 import { examine } from "../../app/examine.ts";
 import { Failure } from "../../app/failure.ts";
 import { retinueHome } from "../../app/home.ts";
 import type { Library } from "../../app/library.ts";
 import { linkByHand, unlinkByHand } from "../../app/links.ts";
 import { checkTarget } from "../../app/resolve.ts";
-import { search } from "../../app/search.ts";
+import { search, unsearched } from "../../app/search.ts";
 import { sinceOf } from "../../app/since.ts";
 import type { AgentRecord } from "../../core/agent.ts";
 import { asObject, asText } from "../../core/json.ts";
 import { GROUPS, statsBy, statsTotal, threadsBehind } from "../../core/stats.ts";
-import { type ServerContext, troublesToTell } from "../context.ts";
-import { answers, checked } from "../describe.ts";
+import { reportedReading, reportedTroubles, reportedUnsearched, type ServerContext } from "../context.ts";
+import { checked, describeResponse } from "../describe.ts";
 import { Address, Doctor, Findings, Health, Link, Linked, SearchQuery, Stats, StatsQuery, StatsThreads, StatsThreadsQuery, Woken } from "../schemas.ts";
 
 export function machineRoutes(context: ServerContext): Hono {
@@ -23,22 +24,26 @@ export function machineRoutes(context: ServerContext): Hono {
   return new Hono()
     .get(
       "/search",
-      answers("Everything said that holds all the words, best first; the last word may be unfinished", Findings, ["usage"]),
+      describeResponse("Full-text search: texts that contain all words, best match first; the last word may be a prefix", Findings, ["usage"]),
       checked("query", SearchQuery),
       async (c) => {
         const { q, limit } = c.req.valid("query");
-        return c.json({ items: await search(library, q.split(/\s+/), limit), next: null });
+        // The rest is indexed while the server is idle.
+        await library.indexTexts();
+        const items = await search(library, q.split(/\s+/), limit, 0);
+        return c.json({ incomplete: reportedUnsearched(unsearched(library)), items, next: null });
       },
     )
-    .get("/stats", answers("Tokens, cost, time and outcome", Stats, ["usage"]), checked("query", StatsQuery), (c) => {
+    .get("/stats", describeResponse("Tokens, cost, time and outcome", Stats, ["usage"]), checked("query", StatsQuery), (c) => {
       const { since, by } = c.req.valid("query");
       const rows = spentSince(since);
       const groups = by === undefined ? GROUPS : [by].flat();
-      return c.json({ total: statsTotal(rows), by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])) });
+      const incomplete = reportedReading(library.reading);
+      return c.json({ incomplete, total: statsTotal(rows), by: Object.fromEntries(groups.map((group) => [group, statsBy(rows, group)])) });
     })
     .get(
       "/stats/threads",
-      answers("The threads behind a line of the statistics, what cost most first", StatsThreads, ["usage"]),
+      describeResponse("The threads of one line of the statistics, highest cost first", StatsThreads, ["usage"]),
       checked("query", StatsThreadsQuery),
       (c) => {
         const { by, key = null, since, limit } = c.req.valid("query");
@@ -47,10 +52,10 @@ export function machineRoutes(context: ServerContext): Hono {
         return c.json({ items: lines.map((line) => ({ ...line, record: records.get(line.key ?? "") ?? null })), next: null });
       },
     )
-    .get("/health", answers("That it runs, and how far it is", Health), (c) => {
+    .get("/health", describeResponse("State of the server and its reading progress", Health), (c) => {
       const { version, instance, startedAt, isDemo } = context;
-      const { reading, watching, clients } = state;
-      const troubles = troublesToTell(state.troubles.list);
+      const { watching, clients } = state;
+      const troubles = reportedTroubles(state.troubles.list);
       const live = hub.journal.idOf(hub.journal.position);
       return c.json({
         status: "ok",
@@ -59,7 +64,7 @@ export function machineRoutes(context: ServerContext): Hono {
         pid: process.pid,
         home: retinueHome(env),
         startedAt,
-        reading,
+        reading: reportedReading(library.reading),
         watching,
         demo: isDemo,
         clients,
@@ -67,38 +72,43 @@ export function machineRoutes(context: ServerContext): Hono {
         troubles,
       });
     })
-    .get("/doctor", answers("What was found where, what could not be read and why", Doctor), (c) => {
+    .get("/doctor", describeResponse("Root folders, what was found and what could not be read", Doctor), (c) => {
       const polling = state.troubles.list.find(({ code }) => code === "polling")?.message ?? null;
       return c.json(examine(library, settings, env, polling));
     })
-    .post("/hooks", answers("Wake up: something was kept in the recording that the body names, if it names one", Woken, ["too_large"]), async (c) => {
+    .post("/hooks", describeResponse("Notify the server that a recording has grown; the body may name it", Woken, ["too_large"]), async (c) => {
       const body: unknown = await c.req.json().catch(() => null);
       const path = asText(asObject(body)?.path);
-      if (path !== null) state.tell([path]);
+      if (path !== null) state.reportChanged([path]);
       return c.json({ watching: state.watching });
     })
-    .post("/address", answers("An address that lets a browser in; where the system does not tell whose a connection is, it works once", Address), (c) =>
+    .post("/address", describeResponse("A URL that gives a browser access; valid once if the system does not report the owner of a connection", Address), (c) =>
       c.json({ address: context.address() }),
     )
-    .post("/demo", answers("Recorded agents that work once more, on a server of their own beside this one", Address, ["failed"]), async (c) => {
-      if (context.isDemo) throw new Failure("failed", "this is the demo");
+    .post("/demo", describeResponse("Start a second server that replays recordings", Address, ["failed"]), async (c) => {
+      if (context.isDemo) throw new Failure("failed", "this server is the demo");
       return c.json({ address: (await context.demo()).address });
     })
-    .post("/links", answers("Put an agent under another by hand", Linked, ["usage", "not_found", "failed", "too_large"]), checked("json", Link), async (c) => {
-      const { child, parent } = c.req.valid("json");
-      for (const name of [child, parent]) checkTarget(name);
-      const { threads, ...linked } = await linkByHand(library, env, child, parent);
-      await hub.changed(threads);
-      return c.json(linked);
-    })
-    .delete("/links/:child", answers("Take a manual link back", Linked, ["usage", "not_found"]), async (c) => {
+    .post(
+      "/links",
+      describeResponse("Set an agent's parent manually", Linked, ["usage", "not_found", "failed", "too_large"]),
+      checked("json", Link),
+      async (c) => {
+        const { child, parent } = c.req.valid("json");
+        for (const name of [child, parent]) checkTarget(name);
+        const { threads, ...linked } = await linkByHand(library, env, child, parent);
+        await hub.changed({ ...NO_CHANGES, threads });
+        return c.json(linked);
+      },
+    )
+    .delete("/links/:child", describeResponse("Remove a manual link", Linked, ["usage", "not_found"]), async (c) => {
       const { threads, ...linked } = await unlinkByHand(library, env, c.req.param("child"));
-      await hub.changed(threads);
+      await hub.changed({ ...NO_CHANGES, threads });
       return c.json(linked);
     });
 }
 
-/** Records of threads by their URIs; the newest are found first, and nobody looks further than needed. */
+/** Thread records by URI. The library lists newest first, and the search stops when all are found. */
 function rootsNamed(library: Library, uris: ReadonlySet<string | null>): ReadonlyMap<string, AgentRecord> {
   const found = new Map<string, AgentRecord>();
   if (uris.size === 0) return found;

@@ -4,7 +4,7 @@ import { Failure } from "../../app/failure.ts";
 import { contentOf, pieceOf } from "../../app/request-content.ts";
 import { Requests as AllRequests, keyOf } from "../../app/requests.ts";
 import type { ServerContext } from "../context.ts";
-import { answers, checked } from "../describe.ts";
+import { checked, describeResponse } from "../describe.ts";
 import {
   ConversationDetail,
   ConversationQuery,
@@ -17,12 +17,12 @@ import {
   Subtasks,
 } from "../request-schemas.ts";
 
-/** What the proxy recorded. */
+/** Recorded API traffic. */
 export function requestRoutes({ library }: ServerContext): Hono {
-  // For each question anew: the trees they are held against change.
+  // Created for each request, because the trees may have changed.
   const all = () => new AllRequests(library);
   return new Hono()
-    .get("/requests", answers("Proxied requests, newest first", Requests, ["usage", "not_found"]), checked("query", RequestsQuery), (c) => {
+    .get("/requests", describeResponse("Proxied requests, newest first", Requests, ["usage", "not_found"]), checked("query", RequestsQuery), (c) => {
       const { agent, work, limit, cursor } = c.req.valid("query");
       const { items, last, isMore } = all().list({
         ...(agent === undefined ? {} : { agent: keyOf(library, agent) }),
@@ -32,26 +32,31 @@ export function requestRoutes({ library }: ServerContext): Hono {
       });
       return c.json({ items, next: isMore && last !== null ? cursorOf(last) : null });
     })
-    .get("/requests/:id", answers("One request, with what was sent and answered", RequestDetail, ["not_found"]), async (c) => {
+    .get("/requests/:id", describeResponse("One request with its content and response", RequestDetail, ["not_found"]), async (c) => {
       const requests = all();
       const exchange = requests.find(c.req.param("id"));
       return c.json({ ...requests.record(exchange), content: await contentOf(exchange) });
     })
-    .get("/requests/:id/subtasks", answers("The agents that its answer called for", Subtasks, ["not_found"]), (c) => {
+    .get("/requests/:id/subtasks", describeResponse("The agents that its response spawned", Subtasks, ["not_found"]), (c) => {
       const requests = all();
       return c.json({ items: requests.subtasks(requests.find(c.req.param("id"))), next: null });
     })
-    .get("/requests/:id/pieces/:piece", answers("One text that was sent, all of it", PieceText, ["not_found"]), async (c) =>
+    .get("/requests/:id/pieces/:piece", describeResponse("One text of a request, in full", PieceText, ["not_found"]), async (c) =>
       c.json({ json: await pieceOf(all().find(c.req.param("id")), c.req.param("piece")) }),
     )
-    .get("/conversations", answers("Threads with recorded traffic, newest first", Conversations, ["usage"]), checked("query", ConversationsQuery), (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const { items, next } = conversations(library, limit, cursor === undefined ? undefined : placeIn(cursor));
-      return c.json({ items, next: next === null ? null : cursorOf(next) });
-    })
+    .get(
+      "/conversations",
+      describeResponse("Threads with recorded traffic, newest first", Conversations, ["usage"]),
+      checked("query", ConversationsQuery),
+      (c) => {
+        const { limit, cursor } = c.req.valid("query");
+        const { items, next } = conversations(library, limit, cursor === undefined ? undefined : placeIn(cursor));
+        return c.json({ items, next: next === null ? null : cursorOf(next) });
+      },
+    )
     .get(
       "/conversations/:id",
-      answers("One of them, with its messages and sub-tasks", ConversationDetail, ["usage", "not_found"]),
+      describeResponse("One conversation with its messages and sub-tasks", ConversationDetail, ["usage", "not_found"]),
       checked("query", ConversationQuery),
       async (c) => {
         const { branch, limit, messages_cursor, subtasks_cursor } = c.req.valid("query");
@@ -71,7 +76,7 @@ export function requestRoutes({ library }: ServerContext): Hono {
     );
 }
 
-/** How many items were on the pages before. */
+/** Number of items on the previous pages. */
 const numberIn = (cursor: string | undefined): number => (cursor === undefined ? 0 : Math.max(0, Math.trunc(placeIn(cursor).at)));
 
 interface Place {
@@ -86,7 +91,7 @@ function placeIn(cursor: string): Place {
     const [at, id] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
     if (typeof at === "number" && typeof id === "string") return { at, id };
   } catch {
-    // Whatever it is, it is none of ours.
+    // Not JSON, so not a valid cursor.
   }
-  throw new Failure("usage", "cursor: not one of ours", ["write what `next` of the page before said"]);
+  throw new Failure("usage", "invalid cursor", ["use `next` of the previous page"]);
 }

@@ -5,19 +5,20 @@ import { answer, notebook, record, thread } from "../../../test/observations.ts"
 import { byTime, type Observation } from "../../core/observation.ts";
 import { allFacts } from "../../core/store.ts";
 import { Chunks } from "./chunks.ts";
+import { Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 import { statementsOf } from "./statements.ts";
 
 function open() {
   const db = new DatabaseSync(":memory:");
-  db.exec("CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT)");
+  db.exec("CREATE TABLE chunk (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, facts BLOB, replaces TEXT, pack INTEGER)");
   const sql = statementsOf(db);
   const counts = { unpacked: 0 };
   const counted: Statements = (text) => {
     if (text.startsWith("SELECT facts")) counts.unpacked += 1;
     return sql(text);
   };
-  return { chunks: new Chunks(counted), other: new Chunks(sql), counts };
+  return { chunks: new Chunks(counted, new Packs(counted)), other: new Chunks(sql, new Packs(sql)), counts };
 }
 
 /** So many facts of one agent, two a record. */
@@ -30,7 +31,7 @@ function facts(count: number): Observation[] {
   return book.observations;
 }
 
-const records = (said: ReturnType<Chunks["of"]>) => said.folds[0]?.work(new Set()).records;
+const records = (facts: ReturnType<Chunks["of"]>) => facts.folds[0]?.work(new Set()).records;
 const sorted = (list: readonly Observation[]) => list.toSorted(byTime);
 
 describe("the facts of a file that grows", () => {

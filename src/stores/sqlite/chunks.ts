@@ -5,12 +5,13 @@ import type { Observation } from "../../core/observation.ts";
 import type { Facts } from "../../core/store.ts";
 import { boundHeap } from "../heap.ts";
 import { Bounded } from "./bounded.ts";
-import { pack, unpack } from "./packing.ts";
+import { factsOf, pack } from "./packing.ts";
+import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";
 
 /** A file that grows line by line would leave a chunk a line; when there are many small ones at its end they are packed together. Large ones stay as they are. */
 const MANY_CHUNKS = 24;
-const SMALL_CHUNK = 32 << 10;
+const SMALL_CHUNK = 4 << 10;
 /** What was just read is linked next, and then mostly left alone. */
 const FEW_BYTES = 16 << 20;
 /** What a file says: some facts as they are, the others folded. */
@@ -19,17 +20,20 @@ export type SaidInFile = Pick<Facts, "observations" | "folds">;
 /** The facts of files, packed. A chunk never changes; what replaces rows of it comes in a later one, which names them. */
 export class Chunks {
   readonly #sql: Statements;
+  readonly #packs: Packs;
   readonly #unpacked = new Bounded<number, readonly Observation[]>((facts) => FACT_BYTES * facts.length, FEW_BYTES);
   readonly #folded = new Bounded<number, Folded>(({ facts }) => facts.bytes, FEW_BYTES);
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
+    this.#packs = packs;
   }
 
   /** So many bytes stay at hand: most for what is folded, which is asked for again and again. */
   set keep(bytes: number) {
-    this.#unpacked.limit = bytes / 4;
-    this.#folded.limit = (3 * bytes) / 4;
+    this.#unpacked.limit = bytes / 8;
+    this.#folded.limit = (7 * bytes) / 8;
+    if (bytes === 0) this.forget();
   }
 
   /** Bytes that are at hand. */
@@ -42,9 +46,15 @@ export class Chunks {
     this.#folded.clear();
   }
 
+  /** What a file says of which nothing was known, and where that was packed. */
+  addPacked(file: number, observations: readonly Observation[], { pack: id, places }: Packed): void {
+    const chunk = this.#sql("INSERT INTO chunk (file, facts, pack) VALUES (?, ?, ?)").run(file, places[0] ?? null, id).lastInsertRowid;
+    this.#unpacked.set(Number(chunk), observations);
+  }
+
   add(file: number, path: string, observations: readonly Observation[], replaces: readonly string[]): void {
     if (observations.length === 0 && replaces.length === 0) return;
-    const rows = this.#sql("SELECT id, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
+    const rows = this.#sql("SELECT id, pack, replaces, length(facts) AS size FROM chunk WHERE file = ? ORDER BY id DESC").all(file);
     const large = rows.findIndex((row) => Number(row.size) >= SMALL_CHUNK);
     const small = large < 0 ? rows : rows.slice(0, large);
     const before = idsOf(rows);
@@ -59,6 +69,7 @@ export class Chunks {
       this.#sql("DELETE FROM chunk WHERE id = ?").run(Number(id));
       this.#unpacked.delete(Number(id));
     }
+    this.#packs.sweep(packsOf(small));
     const id = this.#insert(file, path, [...kept, ...observations], large < 0 ? [] : gone.rows);
     this.#grow(file, before, [...before.slice(0, -small.length), id], observations, replaces);
   }
@@ -69,6 +80,12 @@ export class Chunks {
     // What was just told is what will be linked next.
     this.#unpacked.set(id, facts);
     return id;
+  }
+
+  retract(file: number): void {
+    const rows = this.#sql("SELECT pack FROM chunk WHERE file = ?").all(file);
+    this.#sql("DELETE FROM chunk WHERE file = ?").run(file);
+    this.#packs.sweep(packsOf(rows));
   }
 
   /** Where the file is at hand, what is new is folded in, and nothing else has to be looked at again. */
@@ -103,7 +120,7 @@ export class Chunks {
   #all(file: number, path: string): Observation[] {
     const all: Observation[] = [];
     for (const { id, facts: packed } of this.#sql("SELECT id, facts FROM chunk WHERE file = ? ORDER BY id DESC").iterate(file)) {
-      const facts = this.#unpacked.get(Number(id)) ?? unpack(packed as Uint8Array, path);
+      const facts = this.#unpacked.get(Number(id)) ?? this.#facts(packed, path);
       this.#unpacked.set(Number(id), facts);
       for (const fact of facts) all.push(fact);
     }
@@ -130,7 +147,11 @@ export class Chunks {
   }
 
   #read(id: number, path: string): readonly Observation[] {
-    return unpack(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts as Uint8Array | undefined, path);
+    return this.#facts(this.#sql("SELECT facts FROM chunk WHERE id = ?").get(id)?.facts, path);
+  }
+
+  #facts(packed: unknown, path: string): Observation[] {
+    return factsOf(this.#packs.value(packed as Uint8Array | undefined), path);
   }
 }
 
@@ -140,6 +161,7 @@ interface Folded {
   readonly chunks: readonly number[];
 }
 
+const packsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => new Set(rows.flatMap(({ pack }) => (pack === null ? [] : [Number(pack)])));
 /** Oldest first. */
 const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((row) => Number(row.id)).reverse();
 const isSame = (a: readonly number[], b: readonly number[]) => a.length === b.length && a.every((id, i) => id === b[i]);

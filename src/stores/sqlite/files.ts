@@ -1,6 +1,7 @@
 import type { Problem, ProblemCode } from "../../core/problem.ts";
 import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/store.ts";
-import { packJson, unpackJson } from "./packing.ts";
+import { packJson } from "./packing.ts";
+import type { Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";
 import type { Statements } from "./statements.ts";
 
@@ -9,36 +10,51 @@ const COLUMNS = "f.*, d.path AS folder_path, d.provider FROM file f JOIN folder 
 /** How far every file was read, and which folders were read to the last of their files. */
 export class Files {
   readonly #sql: Statements;
+  readonly #packs: Packs;
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, packs: Packs) {
     this.#sql = sql;
+    this.#packs = packs;
   }
 
   get(path: string): FileState | null {
     const slash = path.lastIndexOf("/");
     const row = this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND f.name = ?`).get(OWNER, path.slice(0, slash), path.slice(slash + 1));
-    return row === undefined ? null : stateOf(row);
+    return row === undefined ? null : this.#stateOf(row);
+  }
+
+  numberOf(path: string): number | null {
+    const slash = path.lastIndexOf("/");
+    const sql = "SELECT f.id FROM file f JOIN folder d ON d.id = f.folder WHERE d.owner = ? AND d.path = ? AND f.name = ?";
+    const id = this.#sql(sql).get(OWNER, path.slice(0, slash), path.slice(slash + 1))?.id;
+    return id === undefined ? null : Number(id);
   }
 
   in(folder: FolderKey): readonly FileState[] {
     const [provider, path] = partsOf(folder);
-    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND d.provider = ? AND f.within IS NULL`).all(OWNER, path, provider).map(stateOf);
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND d.path = ? AND d.provider = ? AND f.within IS NULL`)
+      .all(OWNER, path, provider)
+      .map((row) => this.#stateOf(row));
   }
 
   within(database: string): readonly FileState[] {
-    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.within = ?`).all(OWNER, database).map(stateOf);
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.within = ?`)
+      .all(OWNER, database)
+      .map((row) => this.#stateOf(row));
   }
 
   unfinished(): readonly FileState[] {
-    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.gone = 0 AND f.within IS NULL AND (f.size = 0 OR f.offset < f.size)`).all(OWNER).map(stateOf);
+    return this.#sql(`SELECT ${COLUMNS} WHERE d.owner = ? AND f.gone = 0 AND f.within IS NULL AND (f.size = 0 OR f.offset < f.size)`)
+      .all(OWNER)
+      .map((row) => this.#stateOf(row));
   }
 
   count(): number {
     return Number(this.#sql("SELECT count(*) AS n FROM file").get()?.n);
   }
 
-  /** Says its number. */
-  save(s: FileState): number {
+  /** Says its number. `parser`: its parser's memory, if that is packed already. */
+  save(s: FileState, parser?: Uint8Array): number {
     const folder = this.#folder(folderOf(s));
     const row = this.#sql(
       `INSERT INTO file (folder, name, within, root, identity, size, modified, offset, lines, generation, tail, gone, parser)
@@ -59,7 +75,7 @@ export class Files {
       s.generation,
       s.tail,
       s.gone ? 1 : 0,
-      packJson(s.parser ?? null),
+      parser ?? packJson(s.parser ?? null),
     );
     return Number(row?.id);
   }
@@ -90,30 +106,31 @@ export class Files {
   seal(folders: ReadonlyMap<FolderKey, number | null>): void {
     for (const [key, seal] of folders) this.#sql("UPDATE folder SET seal = ? WHERE id = ?").run(seal, this.#folder(key).id);
   }
+
+  #stateOf(row: Record<string, unknown>): FileState {
+    const packs = this.#packs;
+    return {
+      path: `${row.folder_path}/${row.name}`,
+      within: row.within as string | null,
+      root: row.root as string,
+      provider: row.provider as string,
+      identity: row.identity as string,
+      size: Number(row.size),
+      modifiedMs: Number(row.modified),
+      offset: Number(row.offset),
+      lines: Number(row.lines),
+      generation: Number(row.generation),
+      tail: row.tail as string,
+      // Only who reads on in the file wants it.
+      get parser() {
+        return packs.value(row.parser as Uint8Array);
+      },
+      gone: row.gone === 1,
+    };
+  }
 }
 
 function partsOf(key: FolderKey): [provider: string, path: string] {
   const colon = key.indexOf(":");
   return [key.slice(0, colon), key.slice(colon + 1)];
-}
-
-function stateOf(row: Record<string, unknown>): FileState {
-  return {
-    path: `${row.folder_path}/${row.name}`,
-    within: row.within as string | null,
-    root: row.root as string,
-    provider: row.provider as string,
-    identity: row.identity as string,
-    size: Number(row.size),
-    modifiedMs: Number(row.modified),
-    offset: Number(row.offset),
-    lines: Number(row.lines),
-    generation: Number(row.generation),
-    tail: row.tail as string,
-    // Only who reads on in the file wants it.
-    get parser() {
-      return unpackJson(row.parser as Uint8Array);
-    },
-    gone: row.gone === 1,
-  };
 }

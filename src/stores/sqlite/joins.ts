@@ -10,20 +10,37 @@ import type { Statements } from "./statements.ts";
  */
 export class Joins {
   readonly #sql: Statements;
+  readonly #waiting = new Map<number, Set<number>>();
 
   constructor(sql: Statements) {
     this.#sql = sql;
   }
 
+  /** Written by `flush`: files of one thread are mostly read together. */
   add(keys: Iterable<string>, thread: number): void {
-    const insert = this.#sql("INSERT INTO holder (hash, thread) VALUES (?, ?) ON CONFLICT DO NOTHING");
-    const holder = this.#sql("SELECT thread FROM holder WHERE hash = ?");
-    const others = new Set<number>();
-    // In order, so that keys that lie side by side in the table are come to together.
-    for (const key of [...new Set(Array.from(keys, hash))].sort((x, y) => x - y)) {
-      if (insert.run(key, thread).changes === 0) others.add(Number(holder.get(key)?.thread));
-    }
-    for (const other of others) if (other !== thread) this.#join(thread, other);
+    const hashes = this.#waiting.get(thread) ?? new Set();
+    this.#waiting.set(thread, hashes);
+    for (const key of keys) hashes.add(hash(key));
+  }
+
+  /** Drops what was not written. */
+  forget(): void {
+    this.#waiting.clear();
+  }
+
+  /** To be called at the end of the transaction. */
+  flush(): void {
+    for (const [thread, hashes] of this.#waiting) this.#write(hashes, thread);
+    this.#waiting.clear();
+  }
+
+  #write(hashes: ReadonlySet<number>, thread: number) {
+    // In order, so that keys that lie side by side in the table are come to together; all at once, because a statement for each takes twice as long.
+    const list = JSON.stringify([...hashes].sort((x, y) => x - y));
+    const { changes } = this.#sql("INSERT INTO holder (hash, thread) SELECT value, ?2 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING").run(list, thread);
+    if (Number(changes) === hashes.size) return;
+    const others = this.#sql("SELECT DISTINCT thread FROM holder WHERE hash IN (SELECT value FROM json_each(?)) AND thread <> ?").all(list, thread);
+    for (const other of others) this.#join(thread, Number(other.thread));
   }
 
   /** What was worked out about the other one before it was known to belong here is out of date. */
@@ -45,7 +62,18 @@ export class Joins {
 /** What each thread says that other threads may say too. */
 export function keysByThread(observations: readonly Observation[]): ReadonlyMap<AgentKey, readonly string[]> {
   const keys = new Map<AgentKey, string[]>();
+  let [speaker, own]: [AgentKey | null, string[]] = [null, []];
   for (const o of observations) {
+    // Nearly all of them name no other thread.
+    if (o.type === "record" || o.type === "model-call") {
+      if (speaker !== o.speaker) {
+        speaker = o.speaker;
+        own = keys.get(threadOf(speaker)) ?? [];
+        keys.set(threadOf(speaker), own);
+      }
+      for (const key of crossKeys(o)) own.push(key);
+      continue;
+    }
     // Threads that are only named are known by it as well.
     for (const thread of threadsIn(o)) if (!keys.has(thread)) keys.set(thread, []);
     keys.get(threadOf(o.speaker))?.push(...crossKeys(o));

@@ -41,7 +41,7 @@ describe("the outbox", () => {
     expect(state()).toMatchObject({ waiting: 0, delivered: 3, deliveredAt: 5 });
   });
 
-  it("refuses what contradicts something that was put in before, and ends it once, where it stands", () => {
+  it("refuses items that contradict earlier ones, and ends each once, in place", () => {
     const run = (place: string, isEnd: boolean): Parcel => ({ ...parcel("run"), place, isEnd });
     const putIn = (one: Parcel) => outbox.put("x", "t", () => [one], 1);
     expect(putIn(run("chain a.b", false))).toEqual({ put: 1, refused: [] });
@@ -106,7 +106,7 @@ describe("the outbox", () => {
     expect(put(parcel("a"))).toBe(0);
   });
 
-  it("remembers why somebody is waited for until something arrives", () => {
+  it("remembers why a destination is waited for until something arrives", () => {
     put(parcel("a"));
     const [item] = outbox.next("x", LIMIT);
     outbox.postpone("x", [item?.id ?? 0], 50, "503 later");

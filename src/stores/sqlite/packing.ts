@@ -8,17 +8,21 @@ const SMALL_TEXT = 400;
 /** How everything that is compressed begins, and no JSON. */
 const COMPRESSED = 0x28;
 
-export function packJson(value: unknown): Uint8Array {
-  const text = Buffer.from(JSON.stringify(value));
+export const packJson = (value: unknown): Uint8Array => packBytes(Buffer.from(JSON.stringify(value)));
+
+export function packBytes(text: Uint8Array): Uint8Array {
   // Told how much will come, it prepares for no more: a third less time for a small piece.
   return text.length < SMALL_TEXT ? text : zstdCompressSync(text, { dictionary: DICTIONARY, pledgedSrcSize: text.length });
 }
 
-export function unpackJson(packed: Uint8Array | undefined): unknown {
+export const unpackJson = (packed: Uint8Array | undefined): unknown => jsonIn(unpackBytes(packed));
+
+export const jsonIn = (text: Buffer): unknown => orDamaged(() => JSON.parse(text.toString("utf8")));
+
+export function unpackBytes(packed: Uint8Array | undefined): Buffer {
   return orDamaged(() => {
     if (packed === undefined) throw new Error("a packed value is missing");
-    const text = packed[0] === COMPRESSED ? zstdDecompressSync(packed, { dictionary: DICTIONARY }) : Buffer.from(packed);
-    return JSON.parse(text.toString("utf8"));
+    return packed[0] === COMPRESSED ? zstdDecompressSync(packed, { dictionary: DICTIONARY }) : Buffer.from(packed);
   });
 }
 
@@ -39,23 +43,55 @@ interface Table {
 }
 
 /** Facts of one file, as small as they get, in no order: field by field they are alike, and their ids repeat the file's path. */
-export function pack(observations: readonly Observation[], path: string): Uint8Array {
-  return packJson([...Map.groupBy(observations, (o) => Object.keys(o).join(" ")).values()].map((same) => tableOf(same, path)));
+export function tablesOf(observations: readonly Observation[], path: string): unknown {
+  const groups: { readonly fields: readonly string[]; readonly facts: Fields[] }[] = [];
+  const byType = new Map<string, typeof groups>();
+  for (const fact of observations as readonly unknown[] as readonly Fields[]) {
+    const known = byType.get(fact.type as string) ?? [];
+    if (known.length === 0) byType.set(fact.type as string, known);
+    let group = known.find(({ fields }) => hasFields(fact, fields));
+    if (group === undefined) {
+      group = { fields: Object.keys(fact), facts: [] };
+      known.push(group);
+      groups.push(group);
+    }
+    group.facts.push(fact);
+  }
+  return groups.map(({ fields, facts }) => ({ fields, values: fields.map((field) => columnOf(facts, field, path)), facts: facts.length }) satisfies Table);
 }
 
-function tableOf(facts: readonly Observation[], path: string): Table {
-  const fields = Object.keys(facts[0] ?? {});
-  const values = fields.map((field) => {
-    const column = facts.map((o) => (o as unknown as Record<string, unknown>)[field]);
-    if (field === "id") return column.map((id) => ((id as string).startsWith(path) ? (id as string).slice(path.length) : `!${id}`));
-    return typeof column[0] !== "object" && column.every((value) => value === column[0]) ? column.slice(0, 1) : column;
-  });
-  return { fields, values, facts: facts.length };
+type Fields = Readonly<Record<string, unknown>>;
+
+/** These fields in this order, and no others. */
+function hasFields(fact: Fields, fields: readonly string[]): boolean {
+  let i = 0;
+  for (const field in fact) {
+    if (fields[i] !== field) return false;
+    i += 1;
+  }
+  return i === fields.length;
 }
 
-export function unpack(packed: Uint8Array | undefined, path: string): Observation[] {
-  return orDamaged(() => (unpackJson(packed) as Table[]).flatMap((table) => factsIn(table, path)));
+function columnOf(facts: readonly Fields[], field: string, path: string): unknown[] {
+  const column: unknown[] = [];
+  if (field === "id") {
+    for (const { id } of facts) column.push((id as string).startsWith(path) ? (id as string).slice(path.length) : `!${id}`);
+    return column;
+  }
+  const first = facts[0]?.[field];
+  let isSame = typeof first !== "object";
+  for (const fact of facts) {
+    const value = fact[field];
+    isSame &&= value === first;
+    column.push(value);
+  }
+  return isSame ? [first] : column;
 }
+
+export const pack = (observations: readonly Observation[], path: string): Uint8Array => packJson(tablesOf(observations, path));
+
+/** The facts in what `tablesOf` made. */
+export const factsOf = (tables: unknown, path: string): Observation[] => orDamaged(() => (tables as Table[]).flatMap((table) => factsIn(table, path)));
 
 function factsIn({ fields, values, facts }: Table, path: string): Observation[] {
   return Array.from({ length: facts }, (_, i) => {

@@ -4,6 +4,7 @@ const TABLES = [
   "folder",
   "file",
   "chunk",
+  "pack",
   "thread",
   "file_thread",
   "holder",
@@ -17,6 +18,7 @@ const TABLES = [
   "invocation",
   "said",
   "words",
+  "text_due",
   "note",
 ];
 

@@ -207,4 +207,20 @@ export const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (call, exchange)
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX invocation_of_exchange ON invocation (exchange);`,
+  `-- Files whose text is not indexed to where their records are read: where to go on, and the parser's memory at that place.
+   CREATE TABLE text_due (
+     file INTEGER PRIMARY KEY,
+     offset INTEGER NOT NULL,
+     lines INTEGER NOT NULL,
+     parser BLOB
+   ) STRICT;`,
+  `-- Values of many rows packed together; each row says where its own stand.
+   CREATE TABLE pack (
+     id INTEGER PRIMARY KEY AUTOINCREMENT,
+     texts BLOB NOT NULL
+   ) STRICT;
+   ALTER TABLE chunk ADD COLUMN pack INTEGER;
+   CREATE INDEX chunk_in_pack ON chunk (pack) WHERE pack IS NOT NULL;
+   ALTER TABLE root ADD COLUMN pack INTEGER;
+   CREATE INDEX root_in_pack ON root (pack) WHERE pack IS NOT NULL;`,
 ];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { storeContract } from "../../../test/contract/store.ts";
-import { A, B, batch, said, state } from "../../../test/contract/store-toys.ts";
+import { A, B, batch, recordIn, state } from "../../../test/contract/store-toys.ts";
 import { NewerFile } from "./migrate.ts";
 import { openSqliteStore } from "./store.ts";
 
@@ -53,13 +53,13 @@ describe("the index file", () => {
     store.close();
   });
 
-  it("tells which threads other connections told something, once", async () => {
+  it("reports threads changed by other connections, once", async () => {
     const path = nextPath();
     const [store, other] = [await openSqliteStore(path, "reader"), await openSqliteStore(path, "reader")];
     expect(store.toldByOthers()).toEqual([]);
-    other.commit([batch(state("/root/a"), [said(A, "/root/a:1", "r1")])]);
+    other.commit([batch(state("/root/a"), [recordIn(A, "/root/a:1", "r1")])]);
     expect([store.toldByOthers(), store.toldByOthers()]).toEqual([[A], []]);
-    store.commit([batch(state("/root/b"), [said(B, "/root/b:1", "r2")])]);
+    store.commit([batch(state("/root/b"), [recordIn(B, "/root/b:1", "r2")])]);
     expect(store.toldByOthers()).toEqual([]);
     other.setNote("x", "y");
     // Its own are told once more then: better twice than never.

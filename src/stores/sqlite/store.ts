@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { AgentRecord } from "../../core/agent.ts";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
 import { placeName } from "../../core/findings.ts";
 import type { Fold } from "../../core/fold.ts";
@@ -19,11 +18,15 @@ import type {
   Projection,
   RootFilter,
   RootRow,
+  SaidText,
   Seals,
   SearchHit,
   Store,
+  TextBatch,
+  TextDue,
+  TextPosition,
 } from "../../core/store.ts";
-import { asItStands, continues } from "../consistency.ts";
+import { asStored, continues } from "../consistency.ts";
 import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -31,15 +34,13 @@ import { Files } from "./files.ts";
 import { Joins, keysByThread } from "./joins.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { packJson, unpackJson } from "./packing.ts";
+import { tablesOf } from "./packing.ts";
+import { type Packed, Packs } from "./packs.ts";
+import { Projections } from "./projections.ts";
 import { forgetOtherReader } from "./reader.ts";
 import { MIGRATIONS, OWNER } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
 import { Texts } from "./texts.ts";
-
-/** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
-const VISIBLE = (thread: string, list = "?") =>
-  `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
 
 /**
  * `reader` names what the facts were read by: facts of another one are thrown away.
@@ -66,21 +67,26 @@ export async function openSqliteStore(path: string, reader: string, busyMs = 10_
 class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #sql: Statements;
+  readonly #packs: Packs;
   readonly #files: Files;
   readonly #chunks: Chunks;
   readonly #joins: Joins;
   readonly #texts: Texts;
   readonly #exchanges: Exchanges;
+  readonly #projections: Projections;
+  readonly #touched = new Map<AgentKey, number>();
   #others: { readonly commits: number; readonly versions: ReadonlyMap<AgentKey, number> | null } = { commits: -1, versions: null };
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = statementsOf(db);
-    this.#files = new Files(this.#sql);
-    this.#chunks = new Chunks(this.#sql);
+    this.#packs = new Packs(this.#sql);
+    this.#files = new Files(this.#sql, this.#packs);
+    this.#chunks = new Chunks(this.#sql, this.#packs);
     this.#joins = new Joins(this.#sql);
-    this.#texts = new Texts(this.#sql, OWNER);
+    this.#texts = new Texts(this.#sql, this.#files, OWNER);
     this.#exchanges = new Exchanges(this.#sql);
+    this.#projections = new Projections(this.#sql, this.#packs);
   }
 
   #write<T>(work: () => T): T {
@@ -95,6 +101,7 @@ class SqliteStore implements Store {
       // Numbers given out on the way are void.
       this.#texts.forget();
       this.#chunks.forget();
+      this.#joins.forget();
       throw error;
     }
   }
@@ -129,27 +136,31 @@ class SqliteStore implements Store {
 
   commit(batches: readonly FileBatch[]): readonly boolean[] {
     return this.#write(() => {
-      const files = batches.map((batch) => this.#take(batch));
+      this.#touched.clear();
+      // What files say that were not known before.
+      const fresh = batches.filter(({ before, observations }) => before === null && observations.length > 0);
+      const packed = this.#packs.together(fresh, ({ observations, after }) => [tablesOf(observations, after.path), after.parser ?? null]);
+      const taken = batches.map((batch) => this.#take(batch, packed.get(batch)));
+      this.#joins.flush();
+      // Another process was faster with all of it.
+      if (taken.includes(null)) this.#packs.sweep(new Set(packed.values().map(({ pack }) => pack)));
       // Last, and one after the other: any other statement between them makes the full-text index write out what it has gathered.
-      for (const [i, { texts }] of batches.entries()) {
-        const file = files[i] ?? null;
-        if (file !== null) for (const text of texts) this.#texts.add(file, text);
-      }
-      return files.map((file) => file !== null);
+      for (const one of taken) for (const text of one?.texts ?? []) this.#texts.add(one?.file ?? 0, text);
+      return taken.map((one) => one !== null);
     });
   }
 
-  /** The number of the file, or null where the batch does not go on from what is stored. */
-  #take({ before, after, observations, problems, replaces = [], exchanges = [] }: FileBatch): number | null {
+  /** The number of the file and the text to be indexed now, or null where the batch does not go on from what is stored. */
+  #take(batch: FileBatch, packed: Packed | undefined): { readonly file: number; readonly texts: readonly SaidText[] } | null {
+    const { before, after, observations, problems, replaces = [], exchanges = [] } = batch;
     const stored = this.file(after.path);
     if (!continues(stored, before)) return null;
-    const file = this.#files.save(after);
+    const file = this.#files.save(after, packed?.places[1]);
     const keys = keysByThread(observations);
-    const corrected = new Set([
-      ...(stored !== null && stored.generation !== after.generation ? this.#retract(file) : []),
-      ...this.#replaced(file, after.path, replaces),
-    ]);
-    this.#chunks.add(file, after.path, observations, replaces);
+    const isReplaced = stored !== null && stored.generation !== after.generation;
+    const corrected = new Set([...(isReplaced ? this.#retract(file) : []), ...this.#replaced(file, after.path, replaces)]);
+    if (packed === undefined) this.#chunks.add(file, after.path, observations, replaces);
+    else this.#chunks.addPacked(file, observations, packed);
     for (const exchange of exchanges) this.#exchanges.save(file, exchange);
     for (const p of problems)
       this.#sql("INSERT INTO problem (file, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(file, p.code, p.where, p.detail, p.times ?? 1);
@@ -160,7 +171,7 @@ class SqliteStore implements Store {
       this.#joins.add([thread, ...crossing], id);
     }
     for (const thread of corrected) if (!keys.has(thread)) this.#touch(thread);
-    return file;
+    return { file, texts: this.#texts.now(file, batch, !isReplaced) };
   }
 
   /** Takes back all that a file said; the threads it spoke for. Its cross keys stay: they can only join threads that need not be. */
@@ -168,7 +179,8 @@ class SqliteStore implements Store {
     const threads = this.#threadsOf(file);
     this.#texts.retract(file);
     this.#exchanges.retract(file);
-    for (const table of ["chunk", "problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
+    this.#chunks.retract(file);
+    for (const table of ["problem", "file_thread"]) this.#sql(`DELETE FROM ${table} WHERE file = ?`).run(file);
     return threads;
   }
 
@@ -191,14 +203,20 @@ class SqliteStore implements Store {
   exchange = (id: string, under: readonly string[]): RecordedExchange | null => this.#exchanges.find(id, under);
   exchangeOfCall = (call: CallKey, under: readonly string[]): RecordedExchange | null => this.#exchanges.ofCall(call, under);
 
-  search(words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] {
-    return this.#texts.search(words, under, limit);
-  }
+  search = (words: readonly string[], under: readonly string[], limit: number): readonly SearchHit[] => this.#texts.search(words, under, limit);
+  textsDue = (under: readonly string[]): readonly TextDue[] => this.#texts.due(under);
+  textPosition = (path: string): TextPosition | null => this.#texts.position(path);
 
+  addTexts = (batches: readonly TextBatch[]): void => this.#write(() => this.#texts.addBatches(batches));
+
+  /** Once a write, however many files say something about the thread. */
   #touch(key: AgentKey): number {
+    const known = this.#touched.get(key);
+    if (known !== undefined) return known;
     const row = this.#sql(
       "INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 1, 0) ON CONFLICT (owner, key) DO UPDATE SET version = version + 1 RETURNING id",
     ).get(OWNER, key);
+    this.#touched.set(key, Number(row?.id));
     return Number(row?.id);
   }
 
@@ -263,7 +281,7 @@ class SqliteStore implements Store {
           const said = this.#chunks.of(Number(id), path as string);
           folds.push(...said.folds.filter((fold) => wanted.has(threadOf(fold.speaker))));
           for (const o of said.observations)
-            if (wanted.has(threadOf(o.speaker))) observations.push(asItStands(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
+            if (wanted.has(threadOf(o.speaker))) observations.push(asStored(o, { size: Number(size), offset: Number(offset), gone: gone === 1 }));
         }
       }
     } finally {
@@ -272,98 +290,14 @@ class SqliteStore implements Store {
     return { observations, folds, versions, scattered: roots.size > 1 };
   }
 
-  /** Of a thread that something names; one that only a person's link names gets a row of its own. */
-  #threadId(key: AgentKey): number {
-    const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
-    return Number(known?.id ?? this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key).lastInsertRowid);
-  }
-
   project(...projections: readonly Projection[]): readonly boolean[] {
-    return this.#write(() => projections.map((projection) => this.#project(projection)));
+    return this.#write(() => this.#projections.save(projections));
   }
 
-  #project({ versions, roots, agents, spent, problems }: Projection): boolean {
-    const isOlder = ([key, version]: [AgentKey, number]) =>
-      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
-    if ([...versions].some(isOlder)) return false;
-    const ids = new Map<AgentKey, number>();
-    const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
-    for (const [key, version] of versions) {
-      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
-      if (row === undefined) continue;
-      ids.set(key, Number(row.id));
-      for (const table of ["root", "agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
-    }
-    for (const r of roots)
-      this.#sql("INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)").run(
-        idOf(r.key),
-        r.key,
-        r.provider,
-        r.cwd,
-        Math.round(r.lastActivity),
-        r.settled ? 1 : 0,
-        r.internals,
-        packJson(r.record),
-      );
-    for (const a of agents)
-      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
-        idOf(a.key),
-        a.key,
-        a.uri,
-        a.sessionId,
-        a.agentId,
-        a.path,
-      );
-    for (const [root, rows] of spent) {
-      const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
-      if (rows.length > 0) this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, packJson(rows));
-    }
-    const [first] = ids.values();
-    for (const p of problems)
-      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail, p.times ?? 1);
-    return true;
-  }
-
-  roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
-    const conditions = [VISIBLE("root.thread"), ...(provider === undefined ? [] : ["provider = ?"]), ...(since === undefined ? [] : ["last_activity >= ?"])];
-    const values: (string | number)[] = [JSON.stringify(under), ...(provider === undefined ? [] : [provider]), ...(since === undefined ? [] : [since])];
-    if (after !== undefined) {
-      conditions.push("(last_activity < ? OR (last_activity = ? AND key > ?))");
-      values.push(after.lastActivity, after.lastActivity, after.key);
-    }
-    const rows = this.#sql(`SELECT * FROM root WHERE ${conditions.join(" AND ")} ORDER BY last_activity DESC, key LIMIT ?`).all(...values, limit);
-    return rows.map((row) => ({
-      key: row.key as AgentKey,
-      provider: row.provider as string,
-      cwd: row.cwd as string | null,
-      lastActivity: Number(row.last_activity),
-      settled: row.settled === 1,
-      internals: Number(row.internals),
-      record: unpackJson(row.record as Uint8Array) as AgentRecord,
-    }));
-  }
-
-  spent(under: readonly string[], since: string | null): readonly SpentRow[] {
-    return this.#sql(`SELECT rows FROM spent WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread`)
-      .all(JSON.stringify(under), since)
-      .flatMap((row) => unpackJson(row.rows as Uint8Array) as SpentRow[])
-      .filter((row) => since === null || (row.day ?? "") >= since);
-  }
-
-  named(id: string, under: readonly string[]): readonly AgentRow[] {
-    // A range on the index instead of LIKE, whose wildcards may be part of an id.
-    const within = (column: string) =>
-      `SELECT key, uri, session_id, agent_id, path FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
-    return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
-      .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
-      .map((row) => ({
-        key: row.key as AgentKey,
-        uri: row.uri as string,
-        sessionId: row.session_id as string,
-        agentId: row.agent_id as string | null,
-        path: row.path as string | null,
-      }));
-  }
+  roots = (filter: RootFilter): readonly RootRow[] => this.#projections.roots(filter);
+  unsettled = (under: readonly string[], since: number): readonly AgentKey[] => this.#projections.unsettled(under, since);
+  spent = (under: readonly string[], since: string | null): readonly SpentRow[] => this.#projections.spent(under, since);
+  named = (id: string, under: readonly string[]): readonly AgentRow[] => this.#projections.named(id, under);
 
   problems(examples: number): readonly ProblemCount[] {
     const codes = this.#sql("SELECT code, sum(times) AS n FROM problem GROUP BY code ORDER BY code").all();

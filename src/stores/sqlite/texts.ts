@@ -1,7 +1,9 @@
 import { hash } from "../../core/hash.ts";
 import type { AgentKey } from "../../core/ids.ts";
-import type { RecordPlace, SaidText, SearchHit } from "../../core/store.ts";
-import { wordsOf } from "../consistency.ts";
+import type { FileBatch, RecordPlace, SaidText, SearchHit, TextBatch, TextDue, TextPosition } from "../../core/store.ts";
+import { textDueAfter, wordsOf } from "../consistency.ts";
+import type { Files } from "./files.ts";
+import { packJson, unpackJson } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 
 /** Hits are fetched so many times over, since forks repeat what was said before them. */
@@ -10,16 +12,75 @@ const COPIES = 4;
 /** Which texts hold which words, and where they stand; the texts themselves are not kept. */
 export class Texts {
   readonly #sql: Statements;
+  readonly #files: Files;
   readonly #owner: string;
   readonly #speakers = new Map<AgentKey, number>();
 
-  constructor(sql: Statements, owner: string) {
+  constructor(sql: Statements, files: Files, owner: string) {
     this.#sql = sql;
+    this.#files = files;
     this.#owner = owner;
   }
 
   forget(): void {
     this.#speakers.clear();
+  }
+
+  /** What of the text of a batch can be indexed now; where the rest is left for later, that is noted. `goesOn`: the file was not replaced. */
+  now(file: number, batch: FileBatch, goesOn: boolean): readonly SaidText[] {
+    const before = goesOn && batch.before !== null ? this.#position(file) : null;
+    const due = textDueAfter(batch, before, goesOn);
+    if (due === null) {
+      if (before !== null || !goesOn) this.#setPosition(file, null);
+      return batch.texts ?? [];
+    }
+    if (due !== before) this.#setPosition(file, due);
+    return [];
+  }
+
+  due(under: readonly string[]): readonly TextDue[] {
+    return this.#sql(
+      `SELECT d.path || '/' || f.name AS path, f.modified, f.offset - t.offset AS bytes FROM text_due t JOIN file f ON f.id = t.file JOIN folder d ON d.id = f.folder
+       WHERE f.root IN (SELECT value FROM json_each(?)) ORDER BY f.modified DESC, path`,
+    )
+      .all(JSON.stringify(under))
+      .map((row) => ({ path: row.path as string, modifiedMs: Number(row.modified), bytes: Number(row.bytes) }));
+  }
+
+  position(path: string): TextPosition | null {
+    const file = this.#files.numberOf(path);
+    return file === null ? null : this.#position(file);
+  }
+
+  addBatches(batches: readonly TextBatch[]): void {
+    // Positions first: any other statement between two texts makes the full-text index write out what it has gathered.
+    const taken = batches.map((batch) => ({ file: this.#moved(batch), texts: batch.texts }));
+    for (const { file, texts } of taken) if (file !== null) for (const text of texts) this.add(file, text);
+  }
+
+  /** The number of the file; null where the batch does not go on from what is indexed. */
+  #moved({ file: { path, generation }, from, to }: TextBatch): number | null {
+    const [number, stored] = [this.#files.numberOf(path), this.#files.get(path)];
+    if (number === null || stored?.generation !== generation || this.#position(number)?.offset !== from.offset) return null;
+    this.#setPosition(number, to.offset < stored.offset ? to : null);
+    return number;
+  }
+
+  #position(file: number): TextPosition | null {
+    const row = this.#sql("SELECT offset, lines, parser FROM text_due WHERE file = ?").get(file);
+    if (row === undefined) return null;
+    return { offset: Number(row.offset), lines: Number(row.lines), parser: row.parser === null ? undefined : unpackJson(row.parser as Uint8Array) };
+  }
+
+  #setPosition(file: number, to: TextPosition | null): void {
+    if (to === null) this.#sql("DELETE FROM text_due WHERE file = ?").run(file);
+    else
+      this.#sql("INSERT OR REPLACE INTO text_due (file, offset, lines, parser) VALUES (?, ?, ?, ?)").run(
+        file,
+        to.offset,
+        to.lines,
+        to.parser === undefined ? null : packJson(to.parser),
+      );
   }
 
   add(file: number, { speaker, at, record, place, text }: SaidText): void {

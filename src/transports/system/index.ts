@@ -3,7 +3,7 @@ import { macos } from "./macos.ts";
 import { exists, type System } from "./system.ts";
 import { windows } from "./windows.ts";
 
-/** A system that nothing is known of: a pid that no process has is gone, everything else is unknown. */
+/** An unsupported system: a pid without a process is gone, everything else is unknown. */
 const other = (platform: string): System => ({
   process: (pid) => (exists(pid) ? "unknown" : "gone"),
   isBirth: () => null,
@@ -28,5 +28,5 @@ export function systemOf(platform: string): System {
   }
 }
 
-/** The one we run on. */
+/** The current system. */
 export const system = systemOf(process.platform);

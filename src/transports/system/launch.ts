@@ -1,19 +1,19 @@
 import { statSync } from "node:fs";
 import { win32 } from "node:path";
 
-/** How a command is started so that it runs as it would from a shell. */
+/** How to start a command as a shell would. */
 export interface Launched {
   readonly program: string;
   readonly args: readonly string[];
-  /** Windows: the arguments are quoted already. */
+  /** Windows: the arguments are already quoted. */
   readonly windowsVerbatimArguments?: true;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Elsewhere than on Windows the system finds the program by itself. Windows finds only `.exe` files, while npm installs programs as `.cmd` files, which have to be
- * run by its shell; Node.js refuses to start those directly.
+ * On other systems the kernel finds the program. Windows finds only `.exe` files, but npm installs `.cmd` files, which
+ * must be run by its shell; Node.js refuses to start them directly.
  */
 export function launch(command: readonly string[], env: Env, platform: string = process.platform, isFile = isFileAt): Launched {
   const [program = "", ...args] = command;
@@ -23,7 +23,10 @@ export function launch(command: readonly string[], env: Env, platform: string = 
   return { program: variable(env, "ComSpec") ?? "cmd.exe", args: ["/d", "/s", "/c", `"${line}"`], windowsVerbatimArguments: true };
 }
 
-/** Along PATH, with each of the endings of PATHEXT unless the name has one; not in the current folder, which may be anybody's project. Null if nowhere. */
+/**
+ * Searches PATH with the extensions of PATHEXT; not the current folder, which may be an untrusted project. Null if not
+ * found.
+ */
 function find(program: string, env: Env, isFile: (path: string) => boolean): string | null {
   const endings = (variable(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";").filter((ending) => ending !== "");
   const hasEnding = endings.some((ending) => program.toLowerCase().endsWith(ending.toLowerCase()));
@@ -36,7 +39,7 @@ function find(program: string, env: Env, isFile: (path: string) => boolean): str
   return null;
 }
 
-/** Names of variables have no case on Windows; a copy of the environment has. */
+/** Variable names are case-insensitive on Windows, but not in a copied environment. */
 function variable(env: Env, name: string): string | undefined {
   return Object.entries(env).find(([key]) => key.toUpperCase() === name.toUpperCase())?.[1];
 }
@@ -45,13 +48,16 @@ function isFileAt(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** As programs of Windows take their command line apart: backslashes count only before a quote. */
+/** Quoting as Windows programs parse it: backslashes are special only before a quote. */
 const quoted = (arg: string) => `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
 
-/** For Windows' shell. What a `.cmd` file passes on with `%*` is read by the shell a second time, so arguments are escaped twice. */
+/** For cmd.exe. Arguments that a `.cmd` file passes on with `%*` are parsed twice, so they are escaped twice. */
 const escaped = (text: string) => text.replace(/([()\][%!^"`<>&|;, *?])/g, "^$1");
 
-/** Signals to hand on to a wrapped command, and those that a terminal sends to it as well. Windows has no signals: closing its console or Ctrl-C reaches every program in it. */
+/**
+ * Signals to forward to a wrapped command, and those that a terminal sends to it anyway. Windows has no signals: Ctrl-C
+ * and closing the console reach all programs in it.
+ */
 export function signalsOf(platform: string): { readonly forwarded: readonly NodeJS.Signals[]; readonly fromTerminal: readonly NodeJS.Signals[] } {
   return platform === "win32"
     ? { forwarded: [], fromTerminal: ["SIGINT", "SIGBREAK", "SIGHUP"] }

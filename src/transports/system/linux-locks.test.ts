@@ -18,7 +18,7 @@ describe("whether a lock is held", () => {
 
   it("is unknown where the system does not tell", () => expect(lockHolder(lockFile(), () => null)).toBe("unknown"));
 
-  it("is told by the inode and the device", ({ skip }) => {
+  it("is identified by inode and device", ({ skip }) => {
     skip(process.platform !== "linux", "devices have other numbers elsewhere");
     const path = lockFile();
     const { ino, dev } = statSync(path);

@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 
-/** The parts of Linux's list of locks that tell who holds one: `1: FLOCK  ADVISORY  WRITE 1234 08:02:5678 0 EOF`; one that waits has `->` before its kind. */
+/**
+ * A held lock in /proc/locks: `1: FLOCK  ADVISORY  WRITE 1234 08:02:5678 0 EOF`; a waiting one has `->` before its
+ * kind.
+ */
 const HELD = /^\d+: (?:FLOCK|POSIX|OFDLCK)\s+\S+\s+\S+\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) /i;
 
-/** Whether a process holds a lock on the file. `list` is what the operating system tells of all locks; null where it tells nothing. */
+/** Whether a process holds a lock on the file. `list` is the content of /proc/locks; null if unavailable. */
 export function lockHolder(path: string, list: () => string | null = allLocks): "alive" | "gone" | "unknown" {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined) return "gone";
@@ -13,7 +16,7 @@ export function lockHolder(path: string, list: () => string | null = allLocks): 
     const [, pid, major, minor, inode] = HELD.exec(line) ?? [];
     return inode === String(file.ino) ? [{ pid: Number(pid), device: deviceOf(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) }] : [];
   });
-  // Layered file systems show another device here than to whoever asks for the file's; then the holder itself is looked at.
+  // Layered file systems report different devices here and in stat; then the holder's open files are checked.
   return held.some(({ pid, device }) => device === file.dev || hasOpen(pid, path)) ? "alive" : "gone";
 }
 
@@ -26,14 +29,14 @@ function allLocks(): string | null {
   }
 }
 
-/** The number that `stat` gives for a device. */
+/** The device number as `stat` returns it. */
 const deviceOf = (major: number, minor: number) => (minor & 0xff) + major * 0x100 + (minor & ~0xff) * 0x1000;
 
 function hasOpen(pid: number, path: string): boolean {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path);
   } catch {
-    // It ended in the meantime, or is somebody else's.
+    // The process ended, or belongs to another user.
     return false;
   }
 }

@@ -1,17 +1,20 @@
 import { readFileSync } from "node:fs";
 
-/** File systems that another system or machine may write to as well, without our seeing its processes: WSL's drives, network shares, folders of a virtual machine's host. */
+/**
+ * File systems that another system may write to, whose processes we cannot see: WSL drives, network shares, folders of
+ * a virtual machine's host.
+ */
 const SHARED = /^(?:9p|drvfs|virtiofs|vboxsf|vmhgfs|prl_fs|nfs4?|cifs|smb3|ceph|fuse(?:\.(?!fuse-overlayfs).+)?)$/;
 
 export interface Mount {
   readonly path: string;
-  /** A sandbox's own root may be of such a kind, and is not shared for that. */
+  /** False for the root of a sandbox, even if it has such a type. */
   readonly isShared: boolean;
-  /** A drive of Windows below WSL. */
+  /** A Windows drive in WSL. */
   readonly isWindows: boolean;
 }
 
-/** By `/proc/self/mountinfo`, one on each line: `36 35 0:52 / /mnt/c rw,noatime - 9p C:\\134 rw,aname=drvfs;path=C:\\`. */
+/** Parses `/proc/self/mountinfo`: `36 35 0:52 / /mnt/c rw,noatime - 9p C:\\134 rw,aname=drvfs;path=C:\\`. */
 export function mountsOf(mountinfo: string): readonly Mount[] {
   return mountinfo.split("\n").flatMap((line) => {
     const [before = "", after] = line.split(" - ");
@@ -24,12 +27,12 @@ export function mountsOf(mountinfo: string): readonly Mount[] {
   });
 }
 
-/** Blanks and backslashes are written in octal. */
+/** Spaces and backslashes are written in octal. */
 const unescaped = (path: string) => path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 const NONE: Mount = { path: "", isShared: false, isWindows: false };
 
-/** The mount that a path lies on: the innermost one, and of several at one place the last. */
+/** The mount of a path: the innermost one, and the last of several at one place. */
 export function mountOf(path: string, mounts: readonly Mount[] = ownMounts()): Mount {
   const above = mounts.filter((mount) => mount.path === "/" || path === mount.path || path.startsWith(`${mount.path}/`));
   return above.reduce((inner, mount) => (mount.path.length >= inner.path.length ? mount : inner), NONE);

@@ -5,7 +5,10 @@ import { type Birth, isOwnFile, type System } from "./system.ts";
 
 const TICKS_PER_SECOND = 100;
 
-/** Linux: `/proc` tells everything about the user's own processes. Other systems' processes may use files on shared mounts (WSL's `/mnt/c`), unseen. */
+/**
+ * Linux: `/proc` shows everything about the user's own processes. Processes of other systems may use files on shared
+ * mounts (WSL's `/mnt/c`) without being visible.
+ */
 export const linux: System = {
   process: (pid) => birthOf(pid) ?? "gone",
   isBirth: (birth, written) => birth.ticks === written,
@@ -31,10 +34,10 @@ export const linux: System = {
 function birthOf(pid: number): Birth | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The command name may hold blanks and brackets; the fields after the last bracket do not.
+    // The command name may contain spaces and parentheses; the fields after the last parenthesis do not.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, ticks] = [fields[0], fields[19]];
-    // A zombie has ended and only waits to be collected.
+    // A zombie has ended.
     if (ticks === undefined || state === "Z" || state === "X") return null;
     return { ticks, at: bootTime() + (Number(ticks) * 1000) / TICKS_PER_SECOND };
   } catch {
@@ -48,20 +51,20 @@ function bootTime(): number {
   return Number(line ?? 0) * 1000;
 }
 
-/** A pid means something only on its own machine and in its own container: `linux:<machine>:pid:[<namespace>]`. */
+/** A pid is valid only on its machine and in its container: `linux:<machine>:pid:[<namespace>]`. */
 function isOwnDomain(domain: string): boolean {
   const [system, machine, ...namespace] = domain.split(":");
   return system === "linux" && namespace.join(":") === ownNamespace() && (isUnstated(machine) || machine === ownMachine());
 }
 
-/** Where there is no machine id, or it was taken out, the birth time still tells a foreign pid from ours. */
+/** Without a machine id, the start time still distinguishes a foreign pid. */
 const isUnstated = (machine: string | undefined) => machine === undefined || /^0*$/.test(machine) || ownMachine() === null;
 
 function ownNamespace(): string | null {
   try {
     return readlinkSync("/proc/self/ns/pid");
   } catch {
-    // Hardened kernels hide it; then no foreign pid is trusted.
+    // Hidden by hardened kernels; then no foreign pid is trusted.
     return null;
   }
 }
@@ -85,11 +88,11 @@ function writes(pid: string, path: string): boolean {
   });
 }
 
-function attempt<T>(look: () => T, otherwise: T): T {
+function attempt<T>(work: () => T, otherwise: T): T {
   try {
-    return look();
+    return work();
   } catch {
-    // It ended meanwhile, or is not ours to look into.
+    // The process ended, or is not accessible.
     return otherwise;
   }
 }

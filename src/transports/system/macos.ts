@@ -5,13 +5,13 @@ import { Polled, type Printed, programs, type Runner } from "./tool.ts";
 
 const PLACES = { ps: "/bin/ps", lsof: "/usr/sbin/lsof" };
 
-/** macOS: `ps` tells of all processes at once, `lsof` of the files open in one folder. Both are programs, so their answers are kept for a while. */
+/** macOS: `ps` lists all processes, `lsof` the open files of a folder. Both are programs, so their output is cached. */
 export function macos(runner: Runner = programs, { ps, lsof }: typeof PLACES = PLACES): System {
   const processes = new Polled({ program: ps, args: ["-axo", "pid=,stat=,lstart="] }, parsePs, runner);
   const folders = new Map<string, Polled<readonly OpenFile[]>>();
   const writers = (path: string): readonly number[] | "unknown" => {
     const [folder, file] = [realpathSync(dirname(path)), statSync(path)];
-    // Asked by folder: a folder may hold the locks of thousands of threads.
+    // Per folder, because a folder may have the locks of thousands of threads.
     const open = folders.get(folder) ?? new Polled({ program: lsof, args: ["-w", "-n", "-P", "-F", "pfaDi", "+d", folder] }, parseLsof, runner);
     folders.set(folder, open);
     const found = open.now()?.filter((one) => one.device === file.dev && one.inode === file.ino && one.isWritten) ?? null;
@@ -24,12 +24,12 @@ export function macos(runner: Runner = programs, { ps, lsof }: typeof PLACES = P
       const known = processes.now()?.get(pid);
       return known === null ? "gone" : (known ?? "unknown");
     },
-    // Whether every version of every product writes UTC is not known: a birth that differs leaves the decision to the start of the thread.
+    // Not every product version is known to write UTC: if the start time differs, the start of the thread decides.
     isBirth: (birth, written) => (lstartAt(written) === birth.at ? true : null),
     isOwnDomain: (domain) => domain.split(":")[0] === "darwin",
     mark: () => ({ birth: null, domain: "darwin" }),
     writers,
-    // The lock itself is not shown. A product opens its lock file for writing in order to lock it, and for nothing else.
+    // The lock itself is not visible. Products open a lock file for writing only to lock it.
     lock: (path) => {
       const pids = writers(path);
       return pids === "unknown" ? "unknown" : pids.some((pid) => pid !== process.pid) ? "alive" : "gone";
@@ -44,7 +44,10 @@ export function macos(runner: Runner = programs, { ps, lsof }: typeof PLACES = P
 
 const PROCESS = /^\s*(\d+)\s+(\S+)\s+(\S.*?)\s*$/;
 
-/** Start times by pid; null for a zombie. As a whole null where our own process is missing: then the list is not what it should be. */
+/**
+ * Start times by pid; null for a zombie. Null as a whole if our own process is missing, because the list is then
+ * incomplete.
+ */
 export function parsePs({ stdout }: Printed): ReadonlyMap<number, Birth | null> | null {
   const found = new Map<number, Birth | null>();
   for (const line of stdout.split("\n")) {
@@ -58,9 +61,9 @@ export function parsePs({ stdout }: Printed): ReadonlyMap<number, Birth | null> 
 const LSTART = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** `Fri Sep 11 09:43:48 2026`, in UTC: what `ps -o lstart` prints with LC_ALL=C and TZ=UTC. */
-function lstartAt(words: string): number | null {
-  const [, month = "", ...numbers] = LSTART.exec(words.trim()) ?? [];
+/** `Fri Sep 11 09:43:48 2026` in UTC, as printed by `ps -o lstart` with LC_ALL=C and TZ=UTC. */
+function lstartAt(text: string): number | null {
+  const [, month = "", ...numbers] = LSTART.exec(text.trim()) ?? [];
   const [day = 0, hours, minutes, seconds, year = 0] = numbers.map(Number);
   const index = MONTHS.indexOf(month);
   return index < 0 ? null : Date.UTC(year, index, day, hours, minutes, seconds);
@@ -73,9 +76,9 @@ interface OpenFile {
   readonly isWritten: boolean;
 }
 
-/** Fields on lines of their own: `p` begins a process, `f` one of its files, `a` is how that is open, `D` and `i` which file it is. */
+/** One field per line: `p` begins a process, `f` a file, `a` is its access mode, `D` and `i` identify it. */
 export function parseLsof({ stdout, stderr }: Printed): readonly OpenFile[] | null {
-  // It exits with 1 where nothing is open as well as where it fails; then it says why.
+  // The exit code is 1 both if nothing is open and on errors; only the latter print to stderr.
   if (stdout === "" && stderr !== "") return null;
   const found: OpenFile[] = [];
   let file = { pid: 0, device: -1, inode: -1, isWritten: false };

@@ -1,15 +1,15 @@
 import { posix, win32 } from "node:path";
 
-/** Paths as retinue keeps and compares them: with `/` on every system. Windows takes that as well as its own separator. */
+/** Paths with `/` on every system, as retinue stores and compares them. Windows accepts both separators. */
 export interface Paths {
   join(...parts: string[]): string;
   resolve(...parts: string[]): string;
   dirname(path: string): string;
   basename(path: string, suffix?: string): string;
   isAbsolute(path: string): boolean;
-  /** One spelling of a folder: without `.`, `..`, doubled separators and one at the end. */
+  /** The canonical spelling of a folder: without `.`, `..`, repeated and trailing separators. */
   normal(folder: string): string;
-  /** What is left of a path below a folder; null if it does not lie there. */
+  /** The path relative to a folder; null if it is not inside. */
   inside(folder: string, path: string): string | null;
 }
 
@@ -33,5 +33,5 @@ function below(folder: string, path: string): string | null {
   return path.startsWith(start) ? path.slice(start.length) : null;
 }
 
-/** Those of the system we run on. */
+/** For the current system. */
 export const { join, resolve, dirname, basename, isAbsolute, normal, inside } = pathsOf(process.platform);

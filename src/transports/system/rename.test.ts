@@ -12,7 +12,7 @@ function refusing(times: number, code: string) {
   return { rename, tries };
 }
 
-it.each(["EPERM", "EACCES", "EBUSY"])("waits on Windows until nobody has the file open any more: %s", (code) => {
+it.each(["EPERM", "EACCES", "EBUSY"])("waits on Windows until the file is closed: %s", (code) => {
   const { rename, tries } = refusing(2, code);
   renameOver("a", "b", "win32", rename);
   expect(tries).toEqual(["a b", "a b", "a b"]);

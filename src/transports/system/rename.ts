@@ -1,10 +1,10 @@
 import { renameSync } from "node:fs";
 
-/** What Windows answers while another program, such as a virus scanner, has one of the two open. */
+/** Errors of Windows while another program, such as a virus scanner, has one of the files open. */
 const BUSY: ReadonlySet<string | undefined> = new Set(["EPERM", "EACCES", "EBUSY"]);
 const PAUSES_MS = [10, 20, 40, 80, 160, 320, 640];
 
-/** Puts a file in the place of another, all at once. On Windows that is refused while somebody has it open, which passes. */
+/** Replaces a file atomically. Retries on Windows, where this fails while another program has the file open. */
 export function renameOver(from: string, to: string, platform: string = process.platform, rename: typeof renameSync = renameSync): void {
   for (const ms of platform === "win32" ? PAUSES_MS : []) {
     try {

@@ -1,4 +1,7 @@
-/** All systems are tested here by what their tools print (fixtures/systems says where that comes from); what this machine has runs for real. */
+/**
+ * All systems are tested here by what their tools print (fixtures/systems says where that comes from); what this
+ * machine has runs for real.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,20 +1,20 @@
 import type { PidMark } from "../../core/observation.ts";
 
-/** What one operating system tells about processes and the files they hold. Cheap enough to be asked for every thread. */
+/** What an operating system reports about processes and the files they hold. Cheap enough to call for every thread. */
 export interface System {
-  /** When the process with this number began. `unknown`: it exists, but the system does not say since when. */
+  /** The start time of a process. `unknown`: it exists, but its start time is not available. */
   process(pid: number): Birth | "gone" | "unknown";
-  /** Whether the birth is the one that a product wrote down; null where the two cannot be compared. */
+  /** Whether the start time equals the one that a product recorded; null if they cannot be compared. */
   isBirth(birth: Birth, written: string): boolean | null;
-  /** Whether pids of this domain, as products write it down, are pids of this system. */
+  /** Whether pids of this domain, as recorded by products, are pids of this system. */
   isOwnDomain(domain: string): boolean;
-  /** How a process that was just started is recognised later. */
+  /** A mark by which a process that was just started is recognised later. */
   mark(pid: number): Pick<PidMark, "birth" | "domain">;
   /** Processes that have the file open for writing. Empty: there is certainly none. */
   writers(path: string): readonly number[] | "unknown";
-  /** Whether a process holds a lock on the file. Looked up, never tried: trying could keep a product from getting its own lock. */
+  /** Whether a process holds a lock on the file. Never tries to lock, which could block the product. */
   lock(path: string): "alive" | "gone" | "unknown";
-  /** How each of these is found out here, for `retinue doctor`. */
+  /** How each of these is determined, for `retinue doctor`. */
   readonly means: Means;
 }
 
@@ -25,22 +25,22 @@ export interface Means {
 }
 
 export interface Birth {
-  /** Epoch milliseconds, as exact as the system tells. */
+  /** Epoch milliseconds, as exact as the system reports. */
   readonly at: number;
-  /** In the system's own unit, where that is more exact. */
+  /** In the system's own unit, if that is more exact. */
   readonly ticks?: string;
 }
 
-/** Whether any process has this number now. */
+/** Whether a process with this pid exists. */
 export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Not allowed to signal it means that it is there.
+    // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** Whether other users' processes could have the file open without our seeing them. */
+/** False if processes of other users could have the file open without being visible. */
 export const isOwnFile = (uid: number) => process.getuid === undefined || process.getuid() === 0 || process.getuid() === uid;

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from "node:child_process";
 
-/** A program of the operating system. Called with a fixed locale and time zone, since both change what it prints. */
+/** A program of the operating system. Called with a fixed locale and time zone, which affect its output. */
 export interface Tool {
   readonly program: string;
   readonly args: readonly string[];
@@ -12,7 +12,7 @@ export interface Printed {
   readonly stderr: string;
 }
 
-/** Null where the program is missing or did not answer in time. */
+/** Null if the program is missing or timed out. */
 export interface Runner {
   now(tool: Tool): Printed | null;
   later(tool: Tool, done: (printed: Printed | null) => void): void;
@@ -39,33 +39,35 @@ export const programs: Runner = {
       const code = error === null ? 0 : error.code;
       done(typeof code === "number" ? { code, stdout, stderr } : null);
     });
-    // A command that is done does not wait for it.
+    // Must not keep the process alive.
     for (const handle of [child, child.stdout, child.stderr]) (handle as { unref?: () => void } | null)?.unref?.();
   },
 };
 
-/** The next question waits this many times as long as the last answer took, so that asking never costs more than a few percent of a core. */
+/**
+ * The next call waits this many times as long as the last one took, so that polling uses only a few percent of a core.
+ */
 const REST_FACTOR = 20;
 const MIN_REST_MS = 2_000;
-/** An older answer is none. */
+/** Maximum age of a cached result. */
 const MAX_AGE_MS = 60_000;
 
-interface Answer<T> {
+interface Result<T> {
   readonly value: T | null;
   readonly at: number;
   readonly restMs: number;
 }
 
 /**
- * What a tool says, for callers that cannot wait. Only the first answer is waited for; later ones are fetched in the background
- * while the last one is given. Null: not known at the moment.
+ * The cached output of a tool, for synchronous callers. Only the first call waits; later results are fetched in the
+ * background. Null: currently unknown.
  */
 export class Polled<T> {
   readonly #tool: Tool;
   readonly #parse: (printed: Printed) => T | null;
   readonly #runner: Runner;
   readonly #clock: () => number;
-  #answer: Answer<T> | null = null;
+  #result: Result<T> | null = null;
   #isAsking = false;
 
   constructor(tool: Tool, parse: (printed: Printed) => T | null, runner: Runner = programs, clock: () => number = () => performance.now()) {
@@ -77,9 +79,9 @@ export class Polled<T> {
 
   now(): T | null {
     const began = this.#clock();
-    const answer = this.#answer ?? this.#take(this.#runner.now(this.#tool), began);
-    if (began - answer.at >= answer.restMs) this.#refresh(began);
-    return this.#clock() - answer.at > MAX_AGE_MS ? null : answer.value;
+    const result = this.#result ?? this.#take(this.#runner.now(this.#tool), began);
+    if (began - result.at >= result.restMs) this.#refresh(began);
+    return this.#clock() - result.at > MAX_AGE_MS ? null : result.value;
   }
 
   #refresh(began: number): void {
@@ -91,9 +93,9 @@ export class Polled<T> {
     });
   }
 
-  #take(printed: Printed | null, began: number): Answer<T> {
+  #take(printed: Printed | null, began: number): Result<T> {
     const at = this.#clock();
-    this.#answer = { value: printed === null ? null : this.#parse(printed), at, restMs: Math.max(MIN_REST_MS, REST_FACTOR * (at - began)) };
-    return this.#answer;
+    this.#result = { value: printed === null ? null : this.#parse(printed), at, restMs: Math.max(MIN_REST_MS, REST_FACTOR * (at - began)) };
+    return this.#result;
   }
 }

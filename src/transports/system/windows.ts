@@ -3,10 +3,10 @@ import { win32 } from "node:path";
 import { type Birth, exists, type System } from "./system.ts";
 import { Polled, type Printed, programs, type Runner } from "./tool.ts";
 
-/** No calculated columns: those do not run where PowerShell is restricted to its constrained language. */
+/** No calculated columns: they do not work in PowerShell's constrained language mode. */
 const LIST = "Get-CimInstance Win32_Process -Property ProcessId,CreationDate | Select-Object ProcessId,CreationDate | ConvertTo-Json -Compress";
 
-/** Windows: PowerShell tells of all processes at once, in about a second. It does not tell which process has a file open. */
+/** Windows: PowerShell lists all processes in about a second. Open files are not available. */
 export function windows(runner: Runner = programs, readByte: (path: string) => number = firstByte): System {
   const program = win32.join(process.env.SystemRoot ?? "C:\\Windows", "System32", "WindowsPowerShell", "v1.0", "powershell.exe");
   const processes = new Polled({ program, args: ["-NoProfile", "-NonInteractive", "-Command", LIST] }, parseProcesses, runner);
@@ -24,7 +24,7 @@ export function windows(runner: Runner = programs, readByte: (path: string) => n
     writers: () => "unknown",
     lock(path) {
       try {
-        // A lock of Windows keeps others from reading. Whether it does so at the end of an empty file is not documented.
+        // A lock prevents reading. Whether this holds at the end of an empty file is not documented.
         return readByte(path) > 0 ? "gone" : "unknown";
       } catch (error) {
         return (error as NodeJS.ErrnoException).code === "EBUSY" ? "alive" : "unknown";
@@ -38,34 +38,34 @@ export function windows(runner: Runner = programs, readByte: (path: string) => n
   };
 }
 
-/** Start times by pid. Null where the answer is not what was asked for. */
+/** Start times by pid. Null if the output is invalid. */
 export function parseProcesses({ stdout }: Printed): ReadonlyMap<number, Birth> | null {
   const found = new Map<number, Birth>();
   try {
-    // One process alone would be no list.
+    // A single process is not an array.
     for (const one of [JSON.parse(stdout)].flat() as { ProcessId?: unknown; CreationDate?: unknown }[]) {
       const at = dateAt(one.CreationDate);
       if (typeof one.ProcessId === "number" && at !== null) found.set(one.ProcessId, { at });
     }
   } catch {
-    // PowerShell may be blocked by policy, and says so in words.
+    // PowerShell may be blocked by policy and print a message instead.
     return null;
   }
   return found.has(process.pid) ? found : null;
 }
 
-/** `/Date(1789119828123)/` by Windows PowerShell 5.1, ISO 8601 by PowerShell 7; null for the idle process. */
+/** `/Date(1789119828123)/` in Windows PowerShell 5.1, ISO 8601 in PowerShell 7; null for the idle process. */
 function dateAt(value: unknown): number | null {
-  const words = typeof value === "object" && value !== null && "value" in value ? String(value.value) : String(value);
-  const at = Number(/^\/Date\((-?\d+)\)\/$/.exec(words)?.[1] ?? Date.parse(words));
+  const text = typeof value === "object" && value !== null && "value" in value ? String(value.value) : String(value);
+  const at = Number(/^\/Date\((-?\d+)\)\/$/.exec(text)?.[1] ?? Date.parse(text));
   return Number.isNaN(at) ? null : at;
 }
 
 const FILETIME_EPOCH_MS = 11_644_473_600_000;
 
-/** 100-nanosecond steps since 1601, as products on Windows write a start time down. */
-function filetimeAt(words: string): number | null {
-  return /^\d{17,19}$/.test(words) ? Number(BigInt(words) / 10_000n) - FILETIME_EPOCH_MS : null;
+/** 100-nanosecond units since 1601, as products on Windows record a start time. */
+function filetimeAt(text: string): number | null {
+  return /^\d{17,19}$/.test(text) ? Number(BigInt(text) / 10_000n) - FILETIME_EPOCH_MS : null;
 }
 
 function firstByte(path: string): number {

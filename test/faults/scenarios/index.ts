@@ -1,14 +1,17 @@
-/** `retinue ls` is killed while it reads the home into the index: alone, and with threads that read side by side. */
+/**
+ * `retinue ls` is killed while it reads the home into the index: between files, and between the writes of one large
+ * file.
+ */
 import { appendFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { filesBelow } from "../../fixtures.ts";
 import { type Environment, environment, Run } from "../process.ts";
 import { type Scenario, type Stage, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";
 
 const ROUND = 8;
-/** More than this is read by several threads. */
-const MUCH_BYTES = 130 << 20;
+/** Megabytes appended to each of the two files that are written to the index in several pieces. */
+const LARGE = 16;
 
 async function killed({ scratch, times, random }: Stage, prepare: (home: string) => void): Promise<Tally> {
   const home = join(scratch, "home");
@@ -44,12 +47,21 @@ async function durationOf(env: Environment): Promise<number> {
   return Date.now() - start;
 }
 
-/** Lines that are passed over by their first bytes, so that much is read and little is kept. */
+/**
+ * Appends to two transcripts, by turns, a record and a megabyte that is skipped by its first bytes: much is read, and
+ * every piece has something to lose.
+ */
 function enlarge(home: string): void {
-  const line = `{"type":"api-request","params":"${"x".repeat(1 << 20)}"}\n`;
+  const skipped = `{"type":"api-request","params":"${"x".repeat(1 << 20)}"}\n`;
   const transcripts = filesBelow(home).filter((path) => /\.claude\/projects\/[^/]+\/[^/]+\.jsonl$/.test(path));
-  for (let bytes = 0, i = 0; bytes < MUCH_BYTES; bytes += line.length, i += 1) appendFileSync(join(home, transcripts[i % transcripts.length] ?? ""), line);
+  for (const path of transcripts.slice(0, 2))
+    for (let i = 0; i < LARGE; i += 1) {
+      const [sessionId, uuid] = [basename(path, ".jsonl"), `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`];
+      const message = { role: "user", content: `Line ${i}` };
+      const record = { type: "user", uuid, sessionId, isSidechain: false, timestamp: new Date(Date.UTC(2026, 10, 16, 0, i)).toISOString(), message };
+      appendFileSync(join(home, path), `${JSON.stringify(record)}\n${skipped}`);
+    }
 }
 
 export const indexing: Scenario = { name: "index", fault: "SIGKILL of ls", weight: 5, few: 4, run: (stage) => killed(stage, () => {}) };
-export const indexingTogether: Scenario = { name: "index, threads", fault: "SIGKILL of ls", weight: 1, few: 0, run: (stage) => killed(stage, enlarge) };
+export const indexingLarge: Scenario = { name: "index, large files", fault: "SIGKILL of ls", weight: 1, few: 2, run: (stage) => killed(stage, enlarge) };

@@ -1,4 +1,7 @@
-/** What the machine does to a server that runs: the disk is full or read-only, the index is locked, the clock goes back, files change while they are read. */
+/**
+ * What the machine does to a server that runs: the disk is full or read-only, the index is locked, the clock goes back,
+ * files change while they are read.
+ */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
@@ -23,7 +26,10 @@ interface Disturbed extends Stage {
   readonly grow: () => void;
 }
 
-/** A server that runs all the time. It must answer during the fault, and know everything afterwards without being started again. */
+/**
+ * A server that runs all the time. It must answer during the fault, and know everything afterwards without being
+ * started again.
+ */
 async function disturbed(stage: Stage, node: readonly string[], disturb: (on: Disturbed) => Promise<void>): Promise<Tally> {
   const home = join(stage.scratch, "home");
   const data = join(stage.scratch, "data");

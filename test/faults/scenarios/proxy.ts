@@ -1,5 +1,6 @@
 /**
- * `retinue proxy` is killed while exchanges run. A thread of its own writes them down, so that the last ones may be missing; but the recording has no holes:
+ * `retinue proxy` is killed while exchanges run. A thread of its own writes them down, so that the last ones may be
+ * missing; but the recording has no holes:
  * whatever was over before a recorded exchange began is recorded as well, once and whole.
  */
 import { existsSync, mkdirSync, readFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Files that others write: growing transcripts, imported files, payloads of hooks, notes of other processes, settings of products. */
+/**
+ * Files that others write: growing transcripts, imported files, payloads of hooks, notes of other processes, settings
+ * of products.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +15,7 @@ import { findingsIn, jsonLines } from "../../../src/app/json-lines.ts";
 import { asObject, parseJson } from "../../../src/core/json.ts";
 import { isOwnHook, NOTHING, type Parser } from "../../../src/core/provider.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
-import { statusAsked } from "../../../src/providers/status-lines.ts";
+import { readStatusRequest } from "../../../src/providers/status-lines.ts";
 import { noReads } from "../../../src/transports/files.ts";
 import { type Line, positionAfter } from "../../../src/transports/lines.ts";
 import { FIXTURES, filesBelow } from "../../fixtures.ts";
@@ -46,13 +49,13 @@ export const linesTarget: Target = {
     const path = join(folder, "lines.jsonl");
     const readFrom = async (from?: ReturnType<typeof positionAfter>) => {
       const lines: Line[] = [];
-      const told: string[] = [];
+      const problems: string[] = [];
       for await (const some of jsonLines(path, noReads(), from))
         for (const line of some) {
           lines.push(line);
-          if (line.is === "line") told.push(...findingsIn(witness, line).problems.map(({ where, detail }) => `${where} ${detail}`.trim()));
+          if (line.is === "line") problems.push(...findingsIn(witness, line).problems.map(({ where, detail }) => `${where} ${detail}`.trim()));
         }
-      return { lines, told };
+      return { lines, problems };
     };
     return {
       generate: (random) => {
@@ -70,9 +73,9 @@ export const linesTarget: Target = {
         const after = await readFrom(last === undefined ? undefined : positionAfter(last));
         // Junk that ends as a record does hides the record before it, unless that one was read before the junk came.
         const isRecord = (one: string) => asObject(parseJson(one.slice(one.indexOf("{")))?.value) !== null;
-        const known = new Set(whole.told.filter(isRecord));
-        const grown = [...before.told, ...after.told].filter((one) => known.has(one));
-        requireSame(grown, whole.told.filter(isRecord), "a file that is read while it grows gives the same records");
+        const known = new Set(whole.problems.filter(isRecord));
+        const grown = [...before.problems, ...after.problems].filter((one) => known.has(one));
+        requireSame(grown, whole.problems.filter(isRecord), "a file that is read while it grows gives the same records");
       },
     };
   }),
@@ -117,7 +120,7 @@ export const hookTarget: Target = {
           requireSame(lines.length, 1, "a payload is one line");
           if (said !== null) requireSame(asObject(parseJson(lines[0] ?? "")?.value)?.raw, said, "a payload is kept as it came");
         }
-        if (said !== null) requirePlain(statusAsked(said), "what a status line asks for");
+        if (said !== null) requirePlain(readStatusRequest(said), "what a status line asks for");
       },
     };
   }),

@@ -113,7 +113,7 @@ export const namesTarget: Target = {
         provider.isAgentPath?.(text);
         provider.wrap?.(text.split(" "));
         provider.entry?.(input);
-        const said = provider.inWords?.(text) ?? null;
+        const said = provider.asSentence?.(text) ?? null;
         require(said === null || said.length <= text.length * 2 + 200, "a sentence that is longer than the markup", { said: said?.length, text: text.length });
         const found = provider.portable?.recognise(text.slice(0, 40), input) ?? null;
         require(!/(^|\/)(\.{0,2})(\/|$)|[\\\u0000]/.test(`${found?.folder}/${found?.file}`), "a path that leads elsewhere", found);

@@ -2,14 +2,17 @@
 
 import { relayedProvider } from "../../../src/app/relayed.ts";
 import { parseJson } from "../../../src/core/json.ts";
-import type { Answered, Step } from "../../../src/core/provider.ts";
+import type { RelayResponse, Step } from "../../../src/core/provider.ts";
 import { followed } from "../../opencode-server.ts";
 import { mutated, mutatedJson } from "../mutate.ts";
 import { require, requirePlain, type Target } from "../target.ts";
 
 const MAX_STEPS = 5_000;
 
-/** An input is lines: frames, and answers that begin with `<status> `. The answers are given in turn to whatever is asked, again and again. */
+/**
+ * An input is lines: frames, and answers that begin with `<status> `. The answers are given in turn to whatever is
+ * asked, again and again.
+ */
 export const relayTarget: Target = {
   name: "relay",
   weight: 6,
@@ -35,10 +38,10 @@ export const relayTarget: Target = {
       check: (input) => {
         const follower = relay?.follow();
         require(follower !== undefined, "a relay");
-        const answers: Answered[] = [];
+        const answers: RelayResponse[] = [];
         for (const line of input.toString().split("\n")) {
           const [, status, body = ""] = /^(\d{3}) (.*)$/s.exec(line) ?? [];
-          if (status === undefined) checkName(follower.heard(parseJson(line)?.value));
+          if (status === undefined) checkName(follower.received(parseJson(line)?.value));
           else answers.push({ status: Number(status), body: parseJson(body)?.value, asked: 1 });
         }
         for (const gap of [true, false]) {

@@ -5,7 +5,7 @@ import { readSettings } from "../../../src/app/settings.ts";
 import { SETTINGS } from "../../../src/app/settings-table.ts";
 import { sinceOf } from "../../../src/app/since.ts";
 import { readYaml } from "../../../src/app/yaml.ts";
-import { durationWords, parseDuration } from "../../../src/core/duration.ts";
+import { durationText, parseDuration } from "../../../src/core/duration.ts";
 import { valuesIn } from "../../../src/core/json-values.ts";
 import { recordsIn } from "../../../src/core/lines.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction.ts";
@@ -65,7 +65,7 @@ export const timesTarget: Target = {
     check: (input) => {
       const text = input.toString();
       const span = parseDuration(text);
-      if (span !== null) require(parseDuration(durationWords(span)) === span, "a duration that is written and read again", [text, span]);
+      if (span !== null) require(parseDuration(durationText(span)) === span, "a duration that is written and read again", [text, span]);
       try {
         require(Number.isFinite(sinceOf(text, Date.UTC(2026, 10, 15))), "a time", text);
       } catch (error) {

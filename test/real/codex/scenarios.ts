@@ -6,7 +6,10 @@ import type { Endings } from "./truth.ts";
 const FIRST = "multi_agent = true\ncollab = true";
 const SECOND = "multi_agent_v2 = true";
 
-/** The newest with both systems, one with legacy rollouts, and one without paths, turns of which are written down and nothing more. */
+/**
+ * The newest with both systems, one with legacy rollouts, and one without paths, turns of which are written down and
+ * nothing more.
+ */
 export const SETUPS: readonly Setup[] = [
   { name: "0.166.0, v2", version: "0.166.0", model: "gpt-6.1-sol", features: "", hasPaths: true },
   { name: "0.166.0, v1", version: "0.166.0", model: "gpt-5.5", features: "", hasPaths: false },

@@ -1,6 +1,7 @@
 /**
- * What the scripted model is told to say. A task carries a marker `@@name`; the last one in what a thread was told names its script, and a thread
- * goes through its script answer by answer. Inherited history comes before the task, so forks need nothing special.
+ * What the scripted model is told to say. A task carries a marker `@@name`; the last one in what a thread was told
+ * names its script, and a thread goes through its script answer by answer. Inherited history comes before the task, so
+ * forks need nothing special.
  */
 import type { InputItem, ResponsesRequest, Tool } from "./wire.ts";
 
@@ -32,9 +33,9 @@ function textOf({ content }: InputItem): string {
 export function replyOf(scripts: Scripts, script: string | null, step: number, asked: Asked): Reply {
   const steps = (script === null ? undefined : scripts[script]) ?? [{ text: "nothing to say" }];
   const chosen = steps[Math.min(step, steps.length - 1)] ?? { text: "nothing to say" };
-  const said = typeof chosen === "function" ? chosen(asked) : chosen;
-  if (Array.isArray(said)) return { blocks: said };
-  return "blocks" in said || "error" in said || "hang" in said ? said : { blocks: [said] };
+  const reply = typeof chosen === "function" ? chosen(asked) : chosen;
+  if (Array.isArray(reply)) return { blocks: reply };
+  return "blocks" in reply || "error" in reply || "hang" in reply ? reply : { blocks: [reply] };
 }
 
 /** Since 0.133 a model has to search for these before it sees them; whoever knows their names need not. */

@@ -44,7 +44,10 @@ export interface Answer {
   usage: WireUsage;
 }
 
-/** No number comes twice and the steps are uneven, so that swapped, doubled or lost answers cannot have the right sums by chance. */
+/**
+ * No number comes twice and the steps are uneven, so that swapped, doubled or lost answers cannot have the right sums
+ * by chance.
+ */
 export function inventedUsage(n: number): WireUsage {
   const [input, output, cached] = [1000 + 10 * n + n * n, 20 + 3 * n + 2 * n * n, 5 * n + (n ** 3 % 101)];
   return {

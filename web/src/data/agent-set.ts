@@ -2,18 +2,18 @@ import type { AgentRecord, AgentTree, Status } from "./types.ts";
 
 export type Change = "new" | "moved" | "changed";
 
-/** What only a whole subtree knows. */
+/** Sums over a whole subtree. */
 export interface Sums {
   readonly toolCalls: number;
   readonly toolErrors: number;
-  /** Epoch milliseconds of the first and the last sign of life. */
+  /** Epoch milliseconds of the first and last activity. */
   readonly from: number | null;
   readonly to: number | null;
   readonly agents: number;
   readonly byStatus: Readonly<Partial<Record<Status, number>>>;
 }
 
-/** The agents of some threads, kept up to date record by record, in whatever order they arrive. */
+/** The agents of some threads, updated record by record in any order. */
 export class AgentSet {
   readonly #records = new Map<string, AgentRecord>();
   readonly #children = new Map<string, string[]>();
@@ -68,7 +68,7 @@ export class AgentSet {
     return this.#children.get(uri) ?? NOBODY;
   }
 
-  /** From the agent up to the root; ends also where records contradict each other. */
+  /** From the agent up to the root; stops if records contradict each other. */
   pathTo(uri: string): readonly AgentRecord[] {
     const path: AgentRecord[] = [];
     const seen = new Set<string>();
@@ -84,7 +84,7 @@ export class AgentSet {
     return this.#sums.get(uri);
   }
 
-  /** Everybody below an agent, and the agent itself, parents first. */
+  /** The agent and all agents below it, parents first. */
   subtree(uri: string): string[] {
     const order: string[] = [];
     const seen = new Set<string>();
@@ -144,7 +144,7 @@ export class AgentSet {
 const NOBODY: readonly string[] = [];
 const timeOf = (at: string | null) => (at === null ? null : Date.parse(at));
 
-/** Those who never began stand last. */
+/** Agents that never began are last. */
 function inOrder(a: AgentRecord, b: AgentRecord | undefined): number {
   const [x, y] = [a.startedAt ?? "~", b?.startedAt ?? "~"];
   return x < y ? -1 : x > y ? 1 : 0;

@@ -1,10 +1,10 @@
 import type { Card, Relay, RelayList, Stage } from "./board.ts";
 import type { RequestDetail, RequestRecord, Subtask } from "./requests.ts";
-import type { SpansAnswer } from "./span-set.ts";
-import type { Group, StatsAnswer, ThreadBehind } from "./stats.ts";
-import type { AgentRecord, AgentTree, Doctor, EventPage, Found, Health, Message, Paged, SentEvent, Why } from "./types.ts";
+import type { SpansResponse } from "./span-set.ts";
+import type { Group, StatsResponse, ThreadBehind } from "./stats.ts";
+import type { AgentRecord, AgentTree, Doctor, EventPage, Health, Message, Paged, SearchPage, SentEvent, Why } from "./types.ts";
 
-/** What the server says went wrong, in its own words. */
+/** An error response of the server. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -28,16 +28,16 @@ export interface ThreadQuery {
   readonly cursor?: string | undefined;
 }
 
-/** An answer that the live stream can go on from. */
+/** A response that the live stream can continue. */
 export interface Snapshot<T> {
   readonly body: T;
-  /** Where the stream stood; what the stream tells from there on is not in the answer. */
+  /** Position of the live stream; later changes are not in the response. */
   readonly live: string | null;
 }
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** The server's answers, typed. Addresses are relative, so that the dashboard works below any path. */
+/** The typed HTTP API. URLs are relative, so that the dashboard works below any path. */
 export class Api {
   readonly #fetch: Fetch;
 
@@ -57,13 +57,13 @@ export class Api {
     return this.#snapshot(`${agentPath(uri)}/events`, query, signal);
   }
 
-  /** One event with all of its text. */
+  /** One event with its full text. */
   event(uri: string, id: string): Promise<SentEvent> {
     return this.#get(eventPath(uri, id), {}, undefined);
   }
 
-  /** Who was at what when; with `after`, only what is new since that answer. */
-  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansAnswer> {
+  /** The spans of a subtree; with `after`, only changes since that response. */
+  spans(uri: string, after: string | undefined, signal?: AbortSignal): Promise<SpansResponse> {
     return this.#get(`${agentPath(uri)}/spans`, { after }, signal);
   }
 
@@ -88,20 +88,20 @@ export class Api {
     return (await this.#get<Paged<Subtask>>(`api/requests/${encodeURIComponent(id)}/subtasks`, {}, undefined)).items;
   }
 
-  /** One text that was sent, all of it. */
+  /** One text of a request, in full. */
   async piece(request: string, piece: string): Promise<unknown> {
     return (await this.#get<{ json: unknown }>(`api/requests/${encodeURIComponent(request)}/pieces/${encodeURIComponent(piece)}`, {}, undefined)).json;
   }
 
-  search(q: string, limit: number, signal?: AbortSignal): Promise<Paged<Found>> {
+  search(q: string, limit: number, signal?: AbortSignal): Promise<SearchPage> {
     return this.#get("api/search", { q, limit }, signal);
   }
 
-  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsAnswer> {
+  stats(since: string | undefined, signal?: AbortSignal): Promise<StatsResponse> {
     return this.#get("api/stats", { since }, signal);
   }
 
-  /** The threads behind a line; a null key is the line of what is not known. */
+  /** The threads of one line; a null key is the line of unknown values. */
   threadsBehind(by: Group, key: string | null, since: string | undefined, signal?: AbortSignal): Promise<Paged<ThreadBehind>> {
     return this.#get("api/stats/threads", { by, key: key ?? undefined, since }, signal);
   }
@@ -122,7 +122,7 @@ export class Api {
     return this.#get(cardPath(id), {}, signal);
   }
 
-  /** Without an id a new one is made. */
+  /** Creates a card if the id is null. */
   saveCard(id: string | null, card: { title?: string; threads?: readonly string[]; stage?: Stage }): Promise<Card> {
     return this.#sendJson(id === null ? "api/cards" : cardPath(id), id === null ? "POST" : "PATCH", card);
   }
@@ -143,12 +143,12 @@ export class Api {
     await this.#send(`api/relays/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
-  /** Gives the agent's URI in its new place. */
+  /** Returns the agent's new URI. */
   async link(child: string, parent: string): Promise<string> {
     return (await this.#sendJson<{ uri: string }>("api/links", "POST", { child, parent })).uri;
   }
 
-  /** Starts the demo beside the server; gives its address. */
+  /** Starts the demo server and returns its address. */
   async demo(): Promise<string> {
     const response = await this.#send("api/demo", { method: "POST" });
     return ((await response.json()) as { address: string }).address;
@@ -177,14 +177,14 @@ export class Api {
   async #send(url: string, init: RequestInit): Promise<Response> {
     const response = await this.#fetch(url, init).catch((error: Error) => {
       if (error.name === "AbortError") throw error;
-      throw new ApiError(0, "unreachable", "The server does not answer.", "Is retinue still running in its terminal?");
+      throw new ApiError(0, "unreachable", "The server does not respond.", "Is retinue still running in its terminal?");
     });
     if (response.ok) return response;
     const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; next?: string | null } } | null;
     throw new ApiError(
       response.status,
       body?.error?.code ?? "failed",
-      body?.error?.message ?? `The server answers ${response.status}.`,
+      body?.error?.message ?? `The server returned ${response.status}.`,
       body?.error?.next ?? null,
     );
   }

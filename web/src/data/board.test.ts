@@ -34,7 +34,7 @@ describe("a stage", () => {
 });
 
 describe("a notice", () => {
-  it("comes when somebody begins to wait, and not again while it does", () => {
+  it("comes when an agent begins to wait, and not again while it does", () => {
     const [one] = noticesOf(card("a"), card("a", { waiting }));
     expect(one?.text).toBe("explore waits for an answer: question: which?");
     expect(noticesOf(card("a", { waiting }), card("a", { waiting }))).toEqual([]);

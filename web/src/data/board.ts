@@ -16,7 +16,7 @@ export interface Relay {
   readonly state: "connecting" | "following" | "waiting" | "refused" | "stopped";
   readonly since: string;
   readonly error: string | null;
-  /** What cannot be known of this server, and why. */
+  /** What this server does not report, and why. */
   readonly limits: readonly string[];
   readonly frames: number;
   readonly sessions: number;
@@ -25,7 +25,7 @@ export interface Relay {
 
 export const STAGE_WORDS: Readonly<Record<Stage, string>> = { queued: "Queued", working: "Working", done: "Done", failed: "Failed" };
 
-/** Those who wait for a person first, then the newest. */
+/** Cards that wait for a person first, then the newest. */
 export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
   const when = ({ lastActivityAt, createdAt }: Card) => lastActivityAt ?? createdAt;
   return [...cards]
@@ -33,7 +33,7 @@ export function inStage(cards: Iterable<Card>, stage: Stage): Card[] {
     .sort((a, b) => b.waiting.length - a.waiting.length || (when(a) < when(b) ? 1 : when(a) > when(b) ? -1 : a.id < b.id ? -1 : 1));
 }
 
-/** A stage follows from what threads do; a person can only have a card begin anew. */
+/** Stages are derived from threads; a user can only queue a card again. */
 export const mayMove = ({ stage }: Card, to: Stage) => to === "queued" && (stage === "done" || stage === "failed");
 
 export interface Notice {
@@ -42,10 +42,10 @@ export interface Notice {
   readonly text: string;
 }
 
-/** What a person who looks elsewhere wants to hear of: that somebody has begun to wait for them, or that a card has ended. */
+/** Notifications about a card: an agent waits for a person, or the card has ended. */
 export function noticesOf(before: Card | undefined, now: Card): Notice[] {
   if (before === undefined) return [];
-  // What exactly it waits for may be known a moment later than that it does.
+  // What it waits for may become known a moment later.
   const waited = new Set(before.waiting.map(({ uri, for: what }) => `${uri} ${what}`));
   const notices = now.waiting
     .filter(({ uri, for: what }) => !waited.has(`${uri} ${what}`))
@@ -56,7 +56,7 @@ export function noticesOf(before: Card | undefined, now: Card): Notice[] {
 
 export const article = (word: string) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
 
-/** Another card in the same stage, or the one as high in a stage beside it that has any. */
+/** The next card in the same stage, or the card at the same position in the next non-empty stage. */
 export function neighbour(columns: readonly (readonly string[])[], id: string | null, step: { readonly x: number; readonly y: number }): string | null {
   const at = columns.findIndex((column) => id !== null && column.includes(id));
   if (at < 0) return columns.find((column) => column.length > 0)?.[0] ?? null;

@@ -7,40 +7,40 @@ export type ColumnId = "tokens" | "input" | "output" | "cacheRead" | "cacheWrite
 export interface Column {
   readonly id: ColumnId;
   readonly label: string;
-  /** For a person who wonders what is counted. */
-  readonly says: string;
+  /** Explains what is counted. */
+  readonly text: string;
   own(record: AgentRecord, now: number): number | null;
-  /** With everything below. */
+  /** Of the subtree. */
   total(record: AgentRecord, sums: Sums | undefined, now: number): number | null;
   format(value: number | null): string;
   exact(value: number): string;
 }
 
-const tokens = (id: ColumnId, label: string, says: string, of: (usage: Usage) => number): Column => ({
+const tokens = (id: ColumnId, label: string, text: string, of: (usage: Usage) => number): Column => ({
   id,
   label,
-  says,
+  text,
   own: (record) => of(record.usage.own),
   total: (record) => of(record.usage.subtree),
   format: count,
   exact,
 });
 
-/** A running agent's clock goes on between two records. */
+/** The duration of a running agent grows between two records. */
 export function ownTime(record: AgentRecord, now: number): number | null {
   return record.status === "running" && record.startedAt !== null ? Math.max(0, now - Date.parse(record.startedAt)) : record.durationMs;
 }
 
 export const COLUMNS: readonly Column[] = [
-  tokens("tokens", "Tokens", "Input, output, cache reads and cache writes together", totalTokens),
-  tokens("input", "Input", "Input tokens outside the cache", (u) => u.inputTokens),
-  tokens("output", "Output", "Output tokens, with reasoning where the product counts it there", (u) => u.outputTokens),
+  tokens("tokens", "Tokens", "Input, output, cache reads and cache writes", totalTokens),
+  tokens("input", "Input", "Input tokens without cache", (u) => u.inputTokens),
+  tokens("output", "Output", "Output tokens, including reasoning if the product counts it as output", (u) => u.outputTokens),
   tokens("cacheRead", "C. read", "Tokens read from the cache", (u) => u.cacheReadTokens),
   tokens("cacheWrite", "C. write", "Tokens written to the cache", (u) => u.cacheWriteTokens),
   {
     id: "cost",
     label: "Cost",
-    says: "US money; a dash where a model has no known price",
+    text: "US dollars; a dash if a model has no known price",
     own: (record) => record.usage.own.costUsd,
     total: (record) => record.usage.subtree.costUsd,
     format: money,
@@ -49,7 +49,7 @@ export const COLUMNS: readonly Column[] = [
   {
     id: "time",
     label: "Time",
-    says: "From the first record to the last; with everything below: to the last of any",
+    text: "From the first record to the last, of the agent or of its subtree",
     own: ownTime,
     total: (_record, sums, now) => (sums?.from == null ? null : ((sums.byStatus.running ?? 0) > 0 ? now : (sums.to ?? sums.from)) - sums.from),
     format: duration,
@@ -58,7 +58,7 @@ export const COLUMNS: readonly Column[] = [
   {
     id: "tools",
     label: "Tools",
-    says: "Tool calls",
+    text: "Tool calls",
     own: (record) => record.counts.toolCalls,
     total: (_record, sums) => sums?.toolCalls ?? null,
     format: count,
@@ -67,7 +67,7 @@ export const COLUMNS: readonly Column[] = [
   {
     id: "errors",
     label: "Errors",
-    says: "Tool calls that failed",
+    text: "Tool calls that failed",
     own: (record) => record.counts.toolErrors,
     total: (_record, sums) => sums?.toolErrors ?? null,
     format: count,

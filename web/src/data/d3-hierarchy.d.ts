@@ -1,13 +1,13 @@
-/** As much of the package as is used; it comes without types of its own. */
+/** The part of the package that is used; it has no types of its own. */
 declare module "d3-hierarchy" {
   export interface PlacedNode<T> {
     readonly data: T;
     readonly depth: number;
     readonly parent: PlacedNode<T> | null;
     readonly children?: readonly PlacedNode<T>[];
-    /** Across the levels. */
+    /** Position across the levels. */
     readonly x: number;
-    /** From level to level. */
+    /** Position along the levels. */
     readonly y: number;
     descendants(): PlacedNode<T>[];
   }

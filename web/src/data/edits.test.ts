@@ -19,7 +19,7 @@ describe("what a call changes", () => {
         { path: "/a", before: "3", after: "4" },
       ],
     ],
-  ])("is told by the shape of its input: %o", (input, edits) => {
+  ])("is recognised by the shape of its input: %o", (input, edits) => {
     expect(changeOf(input)).toEqual({ is: "edits", edits });
   });
 

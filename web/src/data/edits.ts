@@ -1,4 +1,6 @@
-/** What a tool call changes in files, told by the shape of its input: every product names its tools differently. */
+/**
+ * File changes of a tool call, recognised by the shape of its input, because every product names its tools differently.
+ */
 export interface Edit {
   readonly path: string | null;
   readonly before: string;
@@ -39,12 +41,12 @@ function textOf(input: Readonly<Record<string, unknown>>, names: readonly string
   return null;
 }
 
-/** The most telling value of an input, on one line. */
+/** The most significant value of an input, on one line. */
 export function gist(input: unknown): string {
   if (typeof input === "string") return input;
   if (!isObject(input)) return input === null || input === undefined ? "" : JSON.stringify(input);
-  const telling = textOf(input, ["description", "command", "cmd", ...PATH, "pattern", "query", "url", "prompt", "message", "skill", "name"]);
-  if (telling !== null) return telling;
+  const significant = textOf(input, ["description", "command", "cmd", ...PATH, "pattern", "query", "url", "prompt", "message", "skill", "name"]);
+  if (significant !== null) return significant;
   const first = Object.values(input).find((value) => typeof value === "string" && value !== "");
   return typeof first === "string" ? first : JSON.stringify(input);
 }

@@ -110,7 +110,7 @@ describe("the log", () => {
     expect(rows([], ["group a#2"]).map((row) => row.id)).toEqual(["r#1", "group a#2", "a#2", "a#3", "a#4", "b#5", "a#6", "r#7", "r#8", "r#9"]);
   });
 
-  it("joins what stands together once somebody is hidden", () => {
+  it("joins neighbouring rows when an agent is hidden", () => {
     expect(rows(["b", "r"], [])).toMatchObject([{ is: "group", entries: { length: 4 } }]);
   });
 });

@@ -1,19 +1,19 @@
 import { detached } from "./text.ts";
 import type { AgentEvent, SentEvent } from "./types.ts";
 
-/** An event as a page keeps it: long texts are cut, and asked for again when somebody wants to see all of them. */
+/** An event in memory: long texts are truncated and fetched again on demand. */
 export interface KeptEvent extends SentEvent {
-  /** Length of the whole text, where it was cut. */
+  /** Length of the full text, if it was truncated. */
   readonly fullText: number | null;
-  /** The input of a tool as text, where it was too long to keep. */
+  /** The beginning of a tool input as text, if it was too long. */
   readonly inputHead: string | null;
 }
 
 const KEPT_TEXT = 8_000;
-/** Texts shorter than this were not shortened by the server. */
+/** Texts shorter than this were not truncated by the server. */
 const CUT_BY_SERVER = 19_000;
 const KEPT_INPUT = 30_000;
-/** Once a page keeps this many characters, of what comes then only the beginnings are kept. */
+/** Above this number of characters, only the beginning of further texts is kept. */
 const ROOM_CHARS = 24_000_000;
 const LITTLE = 300;
 
@@ -31,13 +31,13 @@ export function keepEvent(event: SentEvent, isCrowded = false): KeptEvent {
   };
 }
 
-/** The server shortens very long texts, and says how much there was in all. */
+/** The server truncates very long texts and states their length. */
 function fullLength(text: string, chars: number | null, max: number): number | null {
   if (chars !== null && text.length >= CUT_BY_SERVER) return Math.max(chars, text.length);
   return text.length > max ? text.length : null;
 }
 
-/** Events in order of time, each once, however often and in whatever order they arrive. */
+/** Events sorted by time, without duplicates, in any order of arrival. */
 export class EventList {
   #items: KeptEvent[] = [];
   readonly #ids = new Set<string>();
@@ -47,7 +47,7 @@ export class EventList {
     return this.#items;
   }
 
-  /** Says whether anything was new. */
+  /** Returns whether anything was new. */
   add(events: readonly SentEvent[]): boolean {
     const fresh = events.filter((event) => !this.#ids.has(event.id));
     if (fresh.length === 0) return false;
@@ -66,13 +66,13 @@ export class EventList {
   }
 }
 
-/** What has no time stays behind what came before it. */
+/** Events without a time stay after the event before them. */
 function byTime(a: AgentEvent, b: AgentEvent): number {
   if (a.uri === b.uri) return a.seq - b.seq;
   return a.at === null || b.at === null || a.at === b.at ? 0 : a.at < b.at ? -1 : 1;
 }
 
-/** Both are in order, so the result is; sorting a hundred thousand again for one that came late would not do. */
+/** Merges two sorted lists; sorting a hundred thousand events again for each late one would be too slow. */
 function merge(old: readonly KeptEvent[], more: readonly KeptEvent[]): KeptEvent[] {
   const merged: KeptEvent[] = [];
   let next = 0;

@@ -1,4 +1,4 @@
-import * as words from "../../../src/core/format.ts";
+import * as core from "../../../src/core/format.ts";
 
 export { displayName } from "../../../src/core/display-name.ts";
 export {
@@ -17,9 +17,9 @@ export {
   UNKNOWN,
 } from "../../../src/core/format.ts";
 
-/** Where the person who looks at the page is. */
+/** The time zone of the browser. */
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-export const clock = (at: string | null) => words.clock(at, ZONE);
-export const dateAndTime = (at: string | null) => words.dateAndTime(at, ZONE);
-export const month = (at: number) => words.month(at, ZONE);
+export const clock = (at: string | null) => core.clock(at, ZONE);
+export const dateAndTime = (at: string | null) => core.dateAndTime(at, ZONE);
+export const month = (at: number) => core.month(at, ZONE);

@@ -2,7 +2,7 @@ import { stratify, tree } from "d3-hierarchy";
 import type { AgentSet } from "./agent-set.ts";
 import type { AgentRecord, Message } from "./types.ts";
 
-/** How an agent came to be there. */
+/** How an agent was created. */
 export const EDGE_KINDS = ["spawned", "forked", "revived", "external"] as const;
 export type EdgeKind = (typeof EDGE_KINDS)[number];
 
@@ -20,11 +20,11 @@ export interface GraphEdge {
   readonly from: string;
   readonly to: string;
   readonly kind: EdgeKind;
-  /** Null for one of a block: one line leads to all of them. */
+  /** Null inside of a block: one line leads to the whole block. */
   readonly path: string | null;
 }
 
-/** Many agents that came the same way from the same parent and have nobody below them: framed, with one line to the frame. */
+/** Many childless agents of the same kind and parent: framed, with one line to the frame. */
 export interface GraphBlock {
   readonly from: string;
   readonly kind: EdgeKind;
@@ -51,7 +51,7 @@ export interface Graph {
   readonly arcs: readonly GraphArc[];
   readonly width: number;
   readonly height: number;
-  /** Boxes have room for two lines of a name, status, time and cost; else for one line. */
+  /** Boxes with a two-line name, status, time and cost; otherwise one line. */
   readonly isDetailed: boolean;
 }
 
@@ -60,31 +60,31 @@ interface Size {
   readonly height: number;
 }
 
-/** A box of the smallest size. */
+/** The smallest box. */
 export const NODE = { width: 150, height: 22 } as const;
 const DETAILED = { width: 216, height: 54 } as const;
 const GAP = { level: 36, sibling: 5, cousin: 8, frame: 5, around: 20 } as const;
-/** The letters of a detailed box that is drawn smaller than this can no longer be read. */
+/** Below this scale the text of a detailed box is not readable. */
 const READABLE = 0.6;
 
-/** What the heights of boxes tell: nothing, or an agent's own cost or time. */
+/** What the height of a box shows: nothing, or the agent's own cost or time. */
 export const GRAPH_SIZES = ["equal", "cost", "time"] as const;
 export type GraphSize = (typeof GRAPH_SIZES)[number];
-/** The box of whoever took most is so much higher than one that took nothing. */
+/** Height of the largest box relative to the smallest. */
 const HIGHEST = 4;
-/** So many agents without agents of their own stand below each other; more are set in columns. */
+/** More childless agents than this are arranged in columns. */
 const FEW = 5;
 const MOST_COLUMNS = 16;
 
 /**
- * Something that takes a place in the drawing: an agent, or a column of agents that have nobody below them.
- * A further column is the child of the one before it, so that it has its own room a level further on.
+ * A unit of the layout: an agent, or a column of childless agents. Each further column is a child of the previous one,
+ * so that it gets its own level.
  */
 interface Item {
   readonly id: string;
   readonly parent: string | null;
   readonly agents: readonly string[];
-  /** As high as the highest column beside it. */
+  /** As high as the highest column next to it. */
   readonly height: number;
   readonly block: { readonly from: string; readonly kind: EdgeKind } | null;
 }
@@ -97,11 +97,11 @@ export function edgeKind(record: AgentRecord, revived: ReadonlySet<string>): Edg
 
 export interface GraphOptions {
   readonly size?: GraphSize;
-  /** Left out: as long as all of it can be read. */
+  /** Default: while it stays readable. */
   readonly isDetailed?: boolean | undefined;
 }
 
-/** The tree as a drawing that fits a room of this shape as well as can be. */
+/** The tree as a drawing that fits the given area. */
 export function graph(set: AgentSet, root: string, messages: readonly Message[], room: Size, { size = "equal", isDetailed }: GraphOptions = {}): Graph {
   const revived = new Set(messages.filter(({ revives }) => revives).map(({ to }) => to));
   const kindOf = (uri: string) => edgeKind(set.get(uri) as AgentRecord, revived);
@@ -111,7 +111,7 @@ export function graph(set: AgentSet, root: string, messages: readonly Message[],
     const heightOf = (uri: string) => Math.round(box.height * (1 + (HIGHEST - 1) * (heights.get(uri) ?? 0)));
     return { ...layout(set, root, kindOf, room, box.width, heightOf), isDetailed: detailed };
   };
-  // Where the boxes alone would not fit, no arrangement does.
+  // The boxes alone do not fit, so no layout can.
   const isHopeless = isDetailed === undefined && set.subtree(root).length * DETAILED.width * DETAILED.height * READABLE ** 2 > room.width * room.height;
   const detailed = isDetailed === false || isHopeless ? null : arranged(true);
   const chosen = detailed !== null && (isDetailed === true || detailed.scale >= READABLE) ? detailed : arranged(false);
@@ -137,7 +137,7 @@ export function graph(set: AgentSet, root: string, messages: readonly Message[],
   };
 }
 
-/** Of each agent, its part of the most that one agent took itself. */
+/** Each agent's share of the largest own value. */
 function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<string, number> {
   if (size === "equal") return new Map();
   const amounts = set.subtree(root).map((uri): [string, number] => {
@@ -148,14 +148,14 @@ function partsOf(set: AgentSet, root: string, size: GraphSize): ReadonlyMap<stri
   return new Map(amounts.map(([uri, amount]) => [uri, most === 0 ? 0 : amount / most]));
 }
 
-/** With as many columns as make it largest. */
+/** Tries numbers of columns and takes the one with the largest scale. */
 function layout(set: AgentSet, root: string, kindOf: (uri: string) => EdgeKind, room: Size, width: number, heightOf: (uri: string) => number) {
   let best: { placed: Placed; scale: number } | null = null;
   for (let columns = 1; columns <= MOST_COLUMNS; columns += 1) {
     const items = itemsOf(set, root, kindOf, columns, heightOf);
     const placed = place(items, width, heightOf);
     const scale = Math.min(1, room.width / placed.width, room.height / placed.height);
-    // A little larger is not worth another column.
+    // A slightly larger scale is not worth another column.
     if (best === null || scale > best.scale * 1.03) best = { placed, scale };
     if (scale === 1 || items.every(({ block }) => block === null)) break;
   }
@@ -218,7 +218,7 @@ function columnsOf(agents: readonly string[], columns: number, parent: string, k
 
 const roomFor = (item: Item) => item.height + (item.block === null ? 0 : 2 * GAP.frame);
 
-/** Every item at its level, no two over each other. */
+/** Places every item at its level without overlaps. */
 function place(items: readonly Item[], width: number, heightOf: HeightOf): Placed {
   const hierarchy = stratify<Item>()
     .id(({ id }) => id)
@@ -260,14 +260,14 @@ function edgePath(parent: Box, child: Point): string {
   return `M${n(from)} ${n(parent.y)}C${n(turn)} ${n(parent.y)} ${n(turn)} ${n(child.y)} ${n(child.x)} ${n(child.y)}`;
 }
 
-/** To the middle of the frame's left side, or as near to it as the parent stands. */
+/** To the middle of the frame's left side, or as close as possible to the parent's position. */
 function blockPath(parent: Box | undefined, { x, y, height }: Omit<GraphBlock, "path">): string {
   if (parent === undefined) return "";
   const at = Math.max(y + NODE.height / 2, Math.min(parent.y, y + height - NODE.height / 2));
   return edgePath(parent, { x, y: at });
 }
 
-/** Bulges to the side, so that it lies on no edge; a message and its answer lie on different sides. */
+/** Curved to the side, to avoid edges; opposite messages curve to different sides. */
 function arcsOf(messages: readonly Message[], places: ReadonlyMap<string, Box>): GraphArc[] {
   return [...Map.groupBy(messages, ({ from, to }) => `${from} ${to}`).values()].flatMap((list): GraphArc[] => {
     const [first] = list;
@@ -290,7 +290,10 @@ const NARROW = /[ijlftrI.,:;'|!()[\] ]/;
 
 const widthOf = (char: string) => (WIDE.test(char) ? 12 : NARROW.test(char) ? 4.6 : /[A-Z]/.test(char) ? 8.6 : 7.2);
 
-/** As much of a text as fits into so many pixels, at twelve pixels a letter; nothing is measured, so that thousands are laid out in no time. */
+/**
+ * The part of a text that fits into a width, estimated by the number of characters, because measuring thousands of
+ * texts is slow.
+ */
 export function fitted(text: string, px: number): string {
   let [width, kept] = [0, ""];
   for (const char of text) {
@@ -301,7 +304,7 @@ export function fitted(text: string, px: number): string {
   return text;
 }
 
-/** A text on at most two lines of so many pixels, broken between words where there are any. */
+/** A text on at most two lines of a width, broken between words if possible. */
 export function twoLines(text: string, px: number): [first: string, second: string] {
   let [width, end, blank] = [0, 0, 0];
   for (const char of text) {

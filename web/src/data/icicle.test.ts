@@ -19,7 +19,7 @@ describe("an icicle", () => {
     ]);
   });
 
-  it("shows the root where nobody took anything", () => {
+  it("shows the root if all values are zero", () => {
     expect(icicle(sampleSet({}, "main"), "main", () => 0).nodes).toMatchObject([{ from: 0, to: 1 }]);
   });
 
@@ -31,7 +31,7 @@ describe("an icicle", () => {
     ]);
   });
 
-  it("draws one box for agents that are smaller than a pixel, and says for how many it stands", () => {
+  it("draws one box for agents that are smaller than a pixel, and counts them", () => {
     const many = Array.from({ length: 5_000 }, (_, i) => `x${i}`);
     const boxes = boxesOf(
       icicle(sampleSet({ main: many }, "main"), "main", () => 1),
@@ -48,7 +48,7 @@ describe("an icicle", () => {
     spans.take({
       whole: true,
       next: "",
-      items: [{ uri: "x", first: 0, spans: [sampleSpan(0, 40), sampleSpan(40, 90, { kind: "wait" }), sampleSpan(90, null)] }],
+      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 40), sampleSpan(40, 90, { kind: "wait" }), sampleSpan(90, null)] }],
     });
     const usage = {
       calls: 2,

@@ -6,16 +6,16 @@ import { shortName } from "./waterfall.ts";
 export const MEASURES = ["time", "cost", "tokens", "calls"] as const;
 export type Measure = (typeof MEASURES)[number];
 
-/** One agent: as wide as what it and everybody below it took, with everybody below it underneath. */
+/** One agent: its width is the total of its subtree, with its children below it. */
 export interface IcicleNode {
   readonly uri: string;
   readonly name: string;
   readonly record: AgentRecord;
   readonly depth: number;
-  /** Parts of the whole, from 0 to 1. */
+  /** Fractions of the whole, from 0 to 1. */
   readonly from: number;
   readonly to: number;
-  /** Null where it is not known: then it takes no room of its own. */
+  /** Null if unknown: then it has no width of its own. */
   readonly own: number | null;
   readonly total: number;
 }
@@ -24,11 +24,11 @@ export interface Icicle {
   readonly nodes: readonly IcicleNode[];
   readonly total: number;
   readonly levels: number;
-  /** Agents whose own part is not known, such as the cost of a model without a price. */
+  /** Number of agents whose own value is unknown, such as the cost of a model without a price. */
   readonly unknown: number;
 }
 
-/** What an agent took itself. Time is the time it worked; waiting for others is theirs. */
+/** The agent's own value. Time excludes waiting for other agents. */
 export function ownOf(record: AgentRecord, measure: Measure, spans: SpanSet, now: number): number | null {
   const { own, internal } = record.usage;
   switch (measure) {
@@ -59,7 +59,7 @@ export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) =
     const total = totals.get(uri) ?? 0;
     const record = set.get(uri) as AgentRecord;
     const part = (amount: number) => (whole === 0 ? 0 : amount / whole);
-    // Nothing was taken by anybody: the root is all there is to see.
+    // All values are zero: only the root is shown.
     nodes.push({
       uri,
       name: shortName(record),
@@ -70,7 +70,7 @@ export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) =
       own: owns.get(uri) ?? null,
       total,
     });
-    // Children first, what the agent took itself behind them.
+    // Children first, then the agent's own part.
     let at = from;
     for (const child of set.childrenOf(uri)) {
       places.set(child, { from: at, depth: depth + 1 });
@@ -85,7 +85,7 @@ export function icicle(set: AgentSet, root: string, own: (record: AgentRecord) =
   };
 }
 
-/** A rectangle to draw. Neighbours that are smaller than a pixel are one, which stands for several agents. */
+/** A rectangle to draw. Neighbours smaller than a pixel are merged. */
 export interface IcicleBox {
   readonly node: IcicleNode;
   readonly x: number;
@@ -93,7 +93,7 @@ export interface IcicleBox {
   readonly agents: number;
 }
 
-/** The part of the picture between two points, in pixels; what lies outside is left out. */
+/** The visible part of the picture, in pixels. */
 export function boxesOf({ nodes }: Icicle, view: { readonly from: number; readonly to: number }, width: number, fromDepth: number): IcicleBox[] {
   const scale = width / (view.to - view.from);
   const boxes: IcicleBox[] = [];

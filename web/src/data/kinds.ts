@@ -1,8 +1,8 @@
-/** What people call the kinds of events. */
-const KIND_WORDS: Readonly<Record<string, string>> = {
-  user: "Asked",
-  assistant: "Said",
-  reasoning: "Thought",
+/** Labels of event kinds. */
+const KIND_LABELS: Readonly<Record<string, string>> = {
+  user: "User",
+  assistant: "Assistant",
+  reasoning: "Reasoning",
   toolCall: "Tool",
   toolResult: "Result",
   spawn: "Spawned",
@@ -12,4 +12,4 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   note: "Note",
 };
 
-export const kindInWords = (kind: string) => KIND_WORDS[kind] ?? kind;
+export const kindLabel = (kind: string) => KIND_LABELS[kind] ?? kind;

@@ -3,7 +3,7 @@ import { COLUMNS, type Column, type ColumnId } from "./columns.ts";
 export const MODES = ["both", "own", "total"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** A column as it is drawn: of the agent alone, or with everything below. */
+/** A column of the agent alone, or of its subtree. */
 export interface ShownColumn {
   readonly key: string;
   readonly column: Column;
@@ -23,14 +23,14 @@ const NAME_PX = 330;
 const STATUS_PX = 112;
 const NARROW_NAME_PX = 190;
 
-/** As much as there is room for: tokens by kind where it is wide, cost and time where it is narrow. */
+/** As many columns as fit: tokens by kind on a wide screen, cost and time on a narrow one. */
 export function layout(width: number, mode: Mode, kinds: boolean): { readonly columns: readonly ShownColumn[]; readonly status: boolean } {
   const status = width >= 720;
   const room = width - (status ? NAME_PX + STATUS_PX : NARROW_NAME_PX);
   const sides = mode === "both" ? [false, true] : [mode === "total"];
   const fits = (set: readonly ColumnId[], times: number) => set.length * times * COLUMN_PX <= room;
   const set = kinds ? SETS[0] : SETS.find((ids) => fits(ids, sides.length));
-  // Where not even the fewest fit twice, what counts is the whole.
+  // If not even the fewest fit twice, show the subtree's.
   const shown = set === undefined ? [true] : sides;
   const ids = set ?? SETS.find((one) => fits(one, 1)) ?? (["cost"] as const);
   return {

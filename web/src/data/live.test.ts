@@ -12,7 +12,7 @@ interface Part {
 /** Answers one request after the other with what a server would have sent, and then keeps silent. */
 function followed(parts: readonly Part[]) {
   const asked: (string | null)[] = [];
-  const told: string[] = [];
+  const received: string[] = [];
   const waits: number[] = [];
   let done: () => void = () => {};
   const over = new Promise<void>((resolve) => {
@@ -43,42 +43,42 @@ function followed(parts: readonly Part[]) {
       waits.push(ms);
     },
     handlers: {
-      agent: (record) => told.push(`agent ${record.uri}`),
-      event: (event) => told.push(`event ${event.id}`),
-      removed: (uri) => told.push(`removed ${uri}`),
-      card: ({ id }) => told.push(`card ${id}`),
-      cardRemoved: (id) => told.push(`card removed ${id}`),
-      troubles: (troubles) => told.push(`troubles ${troubles.map(({ code }) => code)}`),
-      reset: () => told.push("reset"),
+      agent: (record) => received.push(`agent ${record.uri}`),
+      event: (event) => received.push(`event ${event.id}`),
+      removed: (uri) => received.push(`removed ${uri}`),
+      card: ({ id }) => received.push(`card ${id}`),
+      cardRemoved: (id) => received.push(`card removed ${id}`),
+      troubles: (troubles) => received.push(`troubles ${troubles.map(({ code }) => code)}`),
+      reset: () => received.push("reset"),
       connection: () => {},
     },
   });
   stream.follow("api/live", null);
-  return { asked, told, waits, over, stream };
+  return { asked, received, waits, over, stream };
 }
 
 const message = (event: string, id: string, data: unknown) => `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 describe("the live stream", () => {
   it("goes on behind the last message after a cut", async () => {
-    const { asked, told, over } = followed([
+    const { asked, received, over } = followed([
       { text: `: hello\n\n${message("agent", "g-1", sampleAgent("a", null))}${message("event", "g-2", { id: "e1" })}`, cut: true },
       { text: `${message("removed", "g-3", { uri: "a" })}event: agent\nid: g-4\ndata: {"half` },
       { text: message("other", "g-5", {}) },
     ]);
     await over;
-    expect(told).toEqual(["agent a", "event e1", "removed a"]);
+    expect(received).toEqual(["agent a", "event e1", "removed a"]);
     expect(asked).toEqual([null, "g-2", "g-3", "g-5"]);
   });
 
   it("begins anew when the server says that it cannot go on", async () => {
-    const { asked, told, over } = followed([{ text: message("event", "g-9", { id: "e1" }) }, { text: "event: reset\nid: h-0\ndata: {}\n\n" }]);
+    const { asked, received, over } = followed([{ text: message("event", "g-9", { id: "e1" }) }, { text: "event: reset\nid: h-0\ndata: {}\n\n" }]);
     await over;
-    expect(told).toEqual(["event e1", "reset"]);
+    expect(received).toEqual(["event e1", "reset"]);
     expect(asked).toEqual([null, "g-9", "h-0"]);
   });
 
-  it("waits longer and longer while nobody answers", async () => {
+  it("backs off while the server does not respond", async () => {
     const { waits, over } = followed([{ status: 503 }, { status: 503 }, { text: message("event", "g-1", { id: "e1" }) }, { status: 503 }]);
     await over;
     expect(waits).toEqual([500, 1000, 250, 500]);

@@ -10,9 +10,9 @@ export interface LiveHandlers {
   removed(uri: string): void;
   card(card: Card): void;
   cardRemoved(id: string): void;
-  /** What the server cannot do at the moment: all of it. */
+  /** All current troubles of the server. */
   troubles(troubles: readonly Trouble[]): void;
-  /** What was missed cannot be told any more: everything has to be asked for again. */
+  /** Missed changes are no longer available: fetch everything again. */
   reset(): void;
   connection(state: Connection): void;
 }
@@ -27,8 +27,8 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 /**
- * Follows the server's stream until stopped. After a cut it goes on behind the last message that arrived, so that nothing is lost and nothing told twice.
- * `EventSource` cannot do this across a pause that we choose ourselves: a hidden tab gives its connection back.
+ * Follows the server's stream until stopped. After an interruption it continues after the last message received,
+ * without gaps or repeats. `EventSource` cannot resume after a deliberate pause, as in a hidden tab.
  */
 export class LiveStream {
   readonly #options: LiveOptions;
@@ -44,7 +44,7 @@ export class LiveStream {
     return this.#stopping !== null;
   }
 
-  /** What to follow, and behind which message to begin; null for nothing. */
+  /** What to follow, and the message to start after; null for nothing. */
   follow(url: string | null, after: string | null): void {
     if (url === this.#url) return;
     this.#url = url;
@@ -53,7 +53,7 @@ export class LiveStream {
     this.start();
   }
 
-  /** Goes on where it was stopped. */
+  /** Resumes after a stop. */
   start(): void {
     if (this.#stopping !== null || this.#url === null) return;
     const stopping = new AbortController();
@@ -71,17 +71,17 @@ export class LiveStream {
     let pause = FIRST_WAIT_MS;
     while (!signal.aborted) {
       handlers.connection("connecting");
-      let heard = false;
+      let received = false;
       try {
         await this.#listen(url, signal, () => {
-          heard = true;
+          received = true;
         });
       } catch {
-        // A cut wire and a server that restarts look alike: try again.
+        // A network error or a server restart: reconnect.
       }
       if (signal.aborted) return;
-      // A stream that ends before it says anything is as good as none.
-      pause = heard ? FIRST_WAIT_MS : Math.min(pause * 2, LONGEST_WAIT_MS);
+      // A stream that ends without a message counts as a failure.
+      pause = received ? FIRST_WAIT_MS : Math.min(pause * 2, LONGEST_WAIT_MS);
       handlers.connection("waiting");
       await wait(pause, signal);
     }
@@ -91,11 +91,11 @@ export class LiveStream {
     const { handlers, fetch } = this.#options;
     const headers: Record<string, string> = { accept: "text/event-stream", ...(this.#lastId === null ? {} : { "last-event-id": this.#lastId }) };
     const response = await fetch(url, { headers, signal, cache: "no-store" });
-    if (!response.ok || response.body === null) throw new Error(`the live stream answers ${response.status}`);
+    if (!response.ok || response.body === null) throw new Error(`the live stream returned ${response.status}`);
     handlers.connection("open");
     const parser = createParser({
       onEvent: ({ event, data, id }) => {
-        this.#tell(event ?? "message", data);
+        this.#dispatch(event ?? "message", data);
         if (id !== undefined) this.#lastId = id;
         onMessage();
       },
@@ -105,7 +105,7 @@ export class LiveStream {
     for (let chunk = await reader.read(); !chunk.done && !signal.aborted; chunk = await reader.read()) parser.feed(chunk.value);
   }
 
-  #tell(name: string, data: string): void {
+  #dispatch(name: string, data: string): void {
     const { handlers } = this.#options;
     if (name === "agent") handlers.agent(JSON.parse(data) as AgentRecord);
     else if (name === "event") handlers.event(JSON.parse(data) as AgentEvent);
@@ -120,7 +120,10 @@ export class LiveStream {
   }
 }
 
-/** The earliest of several places in the stream. Numbers of different runs of the server cannot be compared: then it begins where it is, and says so. */
+/**
+ * The earliest of several positions. Positions of different server runs cannot be compared: null, which starts at the
+ * current position.
+ */
 export function earliest(ids: readonly (string | null)[]): string | null {
   const known = ids.filter((id) => id !== null);
   const number = (id: string) => Number(id.slice(id.lastIndexOf("-") + 1));

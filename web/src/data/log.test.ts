@@ -46,7 +46,7 @@ function spawnIn(rows: readonly LogRow[]) {
 }
 
 describe("a spawn in the log", () => {
-  it("is one row where its first event stands, which the others join as they arrive", () => {
+  it("is one row at the position of its first event, which the others join as they arrive", () => {
     const events = [call("r", 1, "c"), sampleEvent("r", 2), spawn("r", 3, "a", "c"), asked("a", 4), sampleEvent("a", 5), result("r", 6, "c")];
     expect(live(events)).toEqual([
       ["r#1"],
@@ -110,7 +110,7 @@ describe("a spawn in the log", () => {
     expect(inWords(rowsOf(late))).toEqual(["r#1: r#2 r#1 -", "a#3", "a#4"]);
   });
 
-  it("is an ordinary call where nobody was spawned", () => {
+  it("is an ordinary call if no agent was spawned", () => {
     expect(inWords(rowsOf([call("r", 1, "c"), result("r", 2, "c", true)]))).toEqual(["r#1", "r#2"]);
     const refused = rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), sampleEvent("a", 1, { kind: "status" }), result("r", 3, "c", true)], ["a"]);
     expect(refused).toMatchObject([
@@ -124,7 +124,7 @@ describe("a spawn in the log", () => {
     expect(inWords(rowsOf([call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), result("r", 4, "c", true)]))).toEqual(["r#1: r#2 r#1 a#3", "r#4"]);
   });
 
-  it("is told as far as agents are shown", () => {
+  it("is shown as far as its agents are shown", () => {
     const events = [call("r", 1, "c"), spawn("r", 2, "a", "c"), asked("a", 3), sampleEvent("a", 4), sampleEvent("a", 5), sampleEvent("a", 6)];
     expect(inWords(rowsOf(events, ["a"]))).toEqual(["r#1: r#2 r#1 -"]);
     expect(inWords(rowsOf(events, ["r"]))).toEqual(["a#3", "group a#4"]);

@@ -2,7 +2,7 @@ import type { KeptEvent } from "./events.ts";
 import { type CallOf, findSpawns, type Spawn } from "./spawns.ts";
 import { type AgentRecord, shownText } from "./types.ts";
 
-/** A line of the log: an entry, a spawn with all events that tell of it, or the head of a group of entries of one sub-agent. */
+/** A row of the log: an event, a spawn with all its events, or the head of a group of events of one sub-agent. */
 export type LogRow = LogEntry | LogSpawn | LogGroup;
 
 export interface LogEntry {
@@ -10,11 +10,11 @@ export interface LogEntry {
   readonly id: string;
   readonly event: KeptEvent;
   readonly inGroup: boolean;
-  /** Where it is a call that spawned nobody: the agents it asked for. */
+  /** For a call that spawned no agent: the spawn events it caused. */
   readonly refused: readonly KeptEvent[];
 }
 
-/** Stands where the first of its events stands, and has its id. */
+/** Has the position and id of the first of its events. */
 export interface LogSpawn {
   readonly is: "spawn";
   readonly id: string;
@@ -32,16 +32,16 @@ export interface LogGroup {
   readonly from: string | null;
   readonly to: string | null;
   readonly open: boolean;
-  /** What it said last. */
+  /** Its last text. */
   readonly last: string;
 }
 
-/** Fewer in a row are shown as they are. */
+/** Shorter sequences are not grouped. */
 const FOLD_FROM = 3;
 
 /**
- * What happened to all agents shown, in order of time. What one sub-agent did in a row is one line until it is opened;
- * spawns and an agent's first prompt are never folded away.
+ * The events of all shown agents by time. Consecutive events of a sub-agent are one row until it is opened; spawns and
+ * first prompts are never grouped.
  */
 export function logRows(
   events: readonly KeptEvent[],
@@ -52,11 +52,14 @@ export function logRows(
 ): LogRow[] {
   const spawns = findSpawns(events, isShown, callOf);
   const refused = new Set([...spawns.refused.values()].flat());
-  const told = new Set<Spawn>();
+  const shown = new Set<Spawn>();
   const rows: LogRow[] = [];
   let run: KeptEvent[] = [];
   const entry = (event: KeptEvent, inGroup: boolean): LogEntry => ({ is: "entry", id: event.id, event, inGroup, refused: spawns.refused.get(event) ?? [] });
-  /** `more` counts what belongs to the run and is not folded: a group stays one when the last call in it turns out to be a spawn. */
+  /**
+   * `more` counts events of the sequence that are not grouped: it stays a group if the last call in it turns out to be
+   * a spawn.
+   */
   const flush = (more = 0) => {
     const [first] = run;
     if (first === undefined) return;
@@ -70,8 +73,8 @@ export function logRows(
     if (!isShown(event.uri) || refused.has(event)) continue;
     const spawn = spawns.of.get(event);
     if (spawn !== undefined) {
-      if (told.has(spawn)) continue;
-      told.add(spawn);
+      if (shown.has(spawn)) continue;
+      shown.add(spawn);
       flush(run[0]?.uri === spawn.event.uri ? 1 : 0);
       rows.push({ is: "spawn", id: event.id, at: event.at, spawn });
     } else if (spawns.prompts.has(event)) {
@@ -87,10 +90,10 @@ export function logRows(
 }
 
 function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): LogGroup {
-  const said = run.findLast((event) => event.kind === "assistant" && (event.text ?? "") !== "") ?? run.findLast((event) => (event.text ?? "") !== "");
+  const lastText = run.findLast((event) => event.kind === "assistant" && (event.text ?? "") !== "") ?? run.findLast((event) => (event.text ?? "") !== "");
   return {
     is: "group",
-    // Named by its first entry: it stays open while it grows.
+    // Named after its first event, so that it stays open while it grows.
     id: `group ${first.id}`,
     uri: first.uri,
     entries: run,
@@ -99,7 +102,7 @@ function groupOf(first: KeptEvent, run: readonly KeptEvent[], open: boolean): Lo
     from: first.at,
     to: run.at(-1)?.at ?? null,
     open,
-    last: said === undefined ? "" : (shownText(said) ?? ""),
+    last: lastText === undefined ? "" : (shownText(lastText) ?? ""),
   };
 }
 
@@ -109,13 +112,16 @@ export function isBad(row: LogRow): boolean {
   return row.event.kind === "error" || row.event.tool?.isError === true || row.event.status?.status === "errored";
 }
 
-/** The agent whose line it is; for a spawn, the parent. */
+/** The agent of the row; for a spawn, the parent. */
 export function uriOfRow(row: LogRow): string {
   if (row.is === "group") return row.uri;
   return row.is === "spawn" ? row.spawn.event.uri : row.event.uri;
 }
 
-/** All ids that mean this line. A spawn goes by each of its events: it was perhaps opened or linked to before the others came. */
+/**
+ * All ids of this row. A spawn has the ids of all its events, since it may have been opened or linked to before the
+ * others arrived.
+ */
 export function idsOfRow(row: LogRow): readonly string[] {
   if (row.is === "group") return [row.id];
   if (row.is === "entry") return [row.id, ...row.refused.map(({ id }) => id)];
@@ -126,7 +132,7 @@ export const indexOfRow = (rows: readonly LogRow[], id: string | null) => (id ==
 
 export const isRowOpen = (row: LogRow, opened: ReadonlySet<string>) => idsOfRow(row).some((id) => opened.has(id));
 
-/** What is open once this line was opened, or closed. */
+/** The set of open rows after toggling this one. */
 export function toggled(opened: ReadonlySet<string>, row: LogRow): ReadonlySet<string> {
   const ids = new Set(idsOfRow(row));
   const others = [...opened].filter((id) => !ids.has(id));

@@ -24,7 +24,7 @@ it("pages and news come together: each once, newest first, as last known", () =>
   ]);
 });
 
-it("what was said is shown as it was said, and everything else as JSON", () => {
+it("texts are shown as they are, and everything else as JSON", () => {
   expect(
     wordsIn([
       { type: "text", text: "Hello" },

@@ -2,7 +2,7 @@ import type { Piece, RequestRecord } from "../../../src/core/request.ts";
 
 export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/request.ts";
 
-/** Messages in runs: those that stood in the request before are folded together. */
+/** Sequences of messages: those of the previous request are folded. */
 export type MessageRun = { readonly is: "before"; readonly messages: readonly Piece[] } | { readonly is: "new"; readonly message: Piece };
 
 export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): readonly MessageRun[] {
@@ -23,13 +23,13 @@ export function messageRuns(messages: readonly Piece[], hasPrevious: boolean): r
   return runs;
 }
 
-/** Adds a page, or what is newer, to the requests at hand: each once, newest first, as it is known last. */
+/** Merges more requests into the list: each once, newest first, latest version. */
 export function merged(known: readonly RequestRecord[], more: readonly RequestRecord[]): readonly RequestRecord[] {
   const all = new Map([...known, ...more].map((request) => [request.request_id, request]));
   return [...all.values()].sort((a, b) => (a.started_at === b.started_at ? (a.request_id < b.request_id ? -1 : 1) : a.started_at < b.started_at ? 1 : -1));
 }
 
-/** The text of a part of an answer or a message, as people read it. */
+/** The readable text of a part of a response or message. */
 export function wordsIn(json: unknown): string {
   if (typeof json === "string") return json;
   if (Array.isArray(json))
@@ -38,8 +38,8 @@ export function wordsIn(json: unknown): string {
       .filter((text) => text !== "")
       .join("\n\n");
   const part = (json ?? {}) as Readonly<Record<string, unknown>>;
-  const said = [part.text, part.thinking].find((text) => typeof text === "string");
-  if (typeof said === "string") return said;
+  const text = [part.text, part.thinking].find((text) => typeof text === "string");
+  if (typeof text === "string") return text;
   if (typeof part.name === "string" && "input" in part) return `${part.name} ${JSON.stringify(part.input, null, 2)}`;
   if (Array.isArray(part.content) || typeof part.content === "string") return wordsIn(part.content);
   return JSON.stringify(json, null, 2);

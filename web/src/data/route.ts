@@ -1,9 +1,9 @@
-/** Every view has an address of its own, below the hash, so that any web server can serve the dashboard. */
+/** Every view has its own URL in the hash, so that any web server can serve the dashboard. */
 export type Page = "threads" | "tree" | "waterfall" | "graph" | "agent" | "log" | "requests" | "stats" | "health" | "board" | "card";
 
 export interface Route {
   readonly page: Page;
-  /** The thread, agent or card looked at. */
+  /** The thread, agent or card shown. */
   readonly uri: string | null;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -27,20 +27,20 @@ export function formatRoute({ page, uri, params }: { page: Page; uri?: string | 
   return `#/${place}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** The thread an agent belongs to. */
+/** The thread of an agent. */
 export function threadOf(uri: string): string {
   const [scheme = "", rest = ""] = splitOnce(uri, "://");
   return `${scheme}://${splitOnce(rest, "/")[0]}`;
 }
 
-/** As it is printed everywhere else, with only those characters escaped that mean something in an address. */
+/** As printed everywhere else; only characters that are special in a URL are escaped. */
 const readable = (uri: string) => encodeURI(uri).replace(/[?#]/g, (char) => (char === "?" ? "%3F" : "%23"));
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not escaped by us: a person wrote a percent sign.
+    // Not percent-encoded.
     return text;
   }
 }

@@ -1,4 +1,4 @@
-/** Records for tests, whole and valid, with whatever the test is about. */
+/** Complete, valid records for tests. */
 import { AgentSet } from "./agent-set.ts";
 import type { Span } from "./span-set.ts";
 import type { AgentEvent, AgentRecord } from "./types.ts";
@@ -30,7 +30,7 @@ export function sampleAgent(uri: string, parent: string | null, more: Partial<Ag
     background: false,
     status: "completed",
     statusSource: "protocol",
-    statusReason: "it said so",
+    statusReason: "sample",
     activity: null,
     link: null,
     startedAt: null,
@@ -69,7 +69,7 @@ export function sampleSpan(from: number, to: number | null, more: Partial<Span> 
   return { kind: "model", from, to, name: "model-1", callId: null, tokens: 0, outputTokens: 0, end: to === null ? null : "done", agents: [], ...more };
 }
 
-/** Agents below each other as the lists say, each with whatever the test is about. */
+/** Agents nested as given. */
 export function sampleSet(tree: Readonly<Record<string, readonly string[]>>, root: string, more: (uri: string) => Partial<AgentRecord> = () => ({})): AgentSet {
   const set = new AgentSet();
   const left: { uri: string; parent: string | null }[] = [{ uri: root, parent: null }];

@@ -4,11 +4,11 @@ import { firstReaching, SpanSet } from "./span-set.ts";
 
 const spans = (set: SpanSet, uri: string) => set.of(uri).spans.map(({ from, to }) => [from, to]);
 
-describe("spans told piece by piece", () => {
-  it("replace what was told from their position on", () => {
+describe("spans updated by edits", () => {
+  it("replace the spans from their position on", () => {
     const set = new SpanSet();
-    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, spans: [sampleSpan(0, 5), sampleSpan(5, null)] }] });
-    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, spans: [sampleSpan(5, 9), sampleSpan(9, null)] }] });
+    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, null)] }] });
+    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [sampleSpan(5, 9), sampleSpan(9, null)] }] });
     expect(spans(set, "x")).toEqual([
       [0, 5],
       [5, 9],
@@ -17,10 +17,27 @@ describe("spans told piece by piece", () => {
     expect([set.next, set.count]).toEqual(["a-2", 3]);
   });
 
-  it("begin anew where everything is told, and take back what is gone", () => {
+  it("replace only what an edit names, and look at little more", () => {
     const set = new SpanSet();
-    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, spans: [sampleSpan(0, 5), sampleSpan(5, 6)] }] });
-    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, spans: [] }] });
+    const many = Array.from({ length: 30_000 }, (_, i) => sampleSpan(i, i + 1));
+    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: many }] });
+    const before = set.visited;
+    const edits = [
+      { uri: "x", first: 10, removed: 1, spans: [sampleSpan(10, 15)] },
+      { uri: "x", first: 30_000, removed: 0, spans: [sampleSpan(30_000, null)] },
+    ];
+    set.take({ whole: false, next: "a-2", items: edits });
+    expect(set.visited - before).toBeLessThan(10);
+    const expected = new SpanSet();
+    const spans = [...many.slice(0, 10), sampleSpan(10, 15), ...many.slice(11), sampleSpan(30_000, null)];
+    expected.take({ whole: true, next: "", items: [{ uri: "x", first: 0, removed: null, spans }] });
+    expect(set.of("x")).toEqual(expected.of("x"));
+  });
+
+  it("start again with a complete response, and drop removed agents", () => {
+    const set = new SpanSet();
+    set.take({ whole: true, next: "a-1", items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 5), sampleSpan(5, 6)] }] });
+    set.take({ whole: false, next: "a-2", items: [{ uri: "x", first: 1, removed: null, spans: [] }] });
     expect(spans(set, "x")).toEqual([[0, 5]]);
     set.take({ whole: true, next: "b-1", items: [] });
     expect(spans(set, "x")).toEqual([]);
@@ -28,7 +45,11 @@ describe("spans told piece by piece", () => {
 
   it("are found by a moment, also where a long one lies below short ones", () => {
     const set = new SpanSet();
-    set.take({ whole: true, next: "", items: [{ uri: "x", first: 0, spans: [sampleSpan(0, 2), sampleSpan(1, 100), sampleSpan(3, 4), sampleSpan(50, null)] }] });
+    set.take({
+      whole: true,
+      next: "",
+      items: [{ uri: "x", first: 0, removed: null, spans: [sampleSpan(0, 2), sampleSpan(1, 100), sampleSpan(3, 4), sampleSpan(50, null)] }],
+    });
     expect([0, 2, 3, 60, 1000].map((at) => firstReaching(set.of("x"), at))).toEqual([0, 0, 1, 1, 3]);
     expect(firstReaching(set.of("nobody"), 5)).toBe(0);
   });

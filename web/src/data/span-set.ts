@@ -3,32 +3,62 @@ import type { Span } from "../../../src/core/span.ts";
 export type { Span } from "../../../src/core/span.ts";
 export { AGENTS, busyMs } from "../../../src/core/span.ts";
 
-/** `GET /api/agents/{uri}/spans` */
-export interface SpansAnswer {
-  readonly items: readonly { readonly uri: string; readonly first: number; readonly spans: readonly Span[] }[];
+/**
+ * `GET /api/agents/{uri}/spans`: edits, of each agent in the order in which to apply them. `removed` is null where all
+ * spans from `first` on are replaced.
+ */
+export interface SpansResponse {
+  readonly items: readonly { readonly uri: string; readonly first: number; readonly removed: number | null; readonly spans: readonly Span[] }[];
   readonly next: string;
   readonly whole: boolean;
 }
 
-/** The spans of one agent, with what is needed to find those of a moment quickly. */
+/** The spans of one agent, with an index to find those of a moment. */
 export interface SpanList {
   readonly spans: readonly Span[];
-  /** For each span the latest end of it and of all before it: everything before the first that reaches a moment is over by then. */
-  readonly reaches: Float64Array;
+  /**
+   * For each span the latest end of it and of all spans before it; everything before the first that reaches a moment is
+   * over by then.
+   */
+  readonly reaches: readonly number[];
 }
 
-const EMPTY: SpanList = { spans: [], reaches: new Float64Array() };
+const EMPTY: SpanList = { spans: [], reaches: [] };
 
-/** The spans of a thread's agents, kept up to date by answers that tell only what is new. */
+/** The spans of a thread's agents, updated by responses that contain only edits. */
 export class SpanSet {
-  #lists = new Map<string, SpanList>();
-  /** What to ask with next. */
+  #lists = new Map<string, { readonly spans: Span[]; readonly reaches: number[] }>();
+  /** `after` of the next request. */
   next: string | undefined;
+  /** How many spans edits made it look at so far. */
+  visited = 0;
 
-  take({ items, next, whole }: SpansAnswer): void {
+  take({ items, next, whole }: SpansResponse): void {
     if (whole) this.#lists = new Map();
     this.next = next;
-    for (const { uri, first, spans } of items) this.#lists.set(uri, listOf([...this.of(uri).spans.slice(0, first), ...spans]));
+    for (const { uri, first, removed, spans } of items) {
+      const list = this.#lists.get(uri) ?? { spans: [], reaches: [] };
+      this.#lists.set(uri, list);
+      replace(list.spans, first, removed, spans);
+      replace(
+        list.reaches,
+        first,
+        removed,
+        spans.map(() => Number.NaN),
+      );
+      this.#reach(list, first, first + spans.length);
+    }
+  }
+
+  /** From the first changed span on, until the values behind the last one are what they were. */
+  #reach({ spans, reaches }: { readonly spans: readonly Span[]; readonly reaches: number[] }, first: number, last: number): void {
+    let latest = reaches[first - 1] ?? Number.NEGATIVE_INFINITY;
+    for (let i = first; i < spans.length; i += 1) {
+      this.visited += 1;
+      latest = Math.max(latest, spans[i]?.to ?? Number.POSITIVE_INFINITY);
+      if (i >= last && reaches[i] === latest) return;
+      reaches[i] = latest;
+    }
   }
 
   of(uri: string): SpanList {
@@ -40,17 +70,15 @@ export class SpanSet {
   }
 }
 
-function listOf(spans: readonly Span[]): SpanList {
-  const reaches = new Float64Array(spans.length);
-  let latest = Number.NEGATIVE_INFINITY;
-  for (const [i, { to }] of spans.entries()) {
-    latest = Math.max(latest, to ?? Number.POSITIVE_INFINITY);
-    reaches[i] = latest;
-  }
-  return { spans, reaches };
+/** A list may be longer than the maximum number of arguments. */
+const MANY = 10_000;
+
+function replace<T>(list: T[], first: number, removed: number | null, items: readonly T[]): void {
+  list.splice(first, removed ?? list.length, ...items.slice(0, MANY));
+  for (let from = MANY; from < items.length; from += MANY) list.splice(first + from, 0, ...items.slice(from, from + MANY));
 }
 
-/** The first span that may still go on at this moment. */
+/** The first span that may still be running at this moment. */
 export function firstReaching({ reaches }: SpanList, at: number): number {
   let [low, high] = [0, reaches.length];
   while (low < high) {

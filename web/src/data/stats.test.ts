@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dayColumns, durationBoxes, type StatsLine, statsBars, valueInWords } from "./stats.ts";
+import { dayColumns, durationBoxes, type StatsLine, statsBars, valueText } from "./stats.ts";
 
 const usage = (costUsd: number | null, outputTokens = 0) => ({
   calls: 1,
@@ -35,7 +35,7 @@ describe("bars of what was spent", () => {
     expect(statsBars([line("a", 0)], "cost").map((bar) => bar.part)).toEqual([0]);
   });
   it("say at least how much it was where a price is missing", () => {
-    const words = (costUsd: number | null, knownCostUsd: number) => valueInWords({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
+    const words = (costUsd: number | null, knownCostUsd: number) => valueText({ ...part(0), usage: usage(costUsd), knownCostUsd }, "cost");
     expect([words(1.5, 1.5), words(null, 0.5), words(null, 0)]).toEqual(["$1.50", "≥ $0.50", "–"]);
   });
 });
@@ -57,7 +57,7 @@ describe("days", () => {
 });
 
 describe("how long tasks take", () => {
-  it("is told on one scale for all kinds of them", () => {
+  it("has one scale for all templates", () => {
     const of = (least: number, most: number) => ({ least, quarter: least, median: least, threeQuarters: most, most });
     const { boxes, ticks } = durationBoxes([
       line("short", 1, { durations: of(100, 1_000) }),
@@ -70,7 +70,7 @@ describe("how long tasks take", () => {
     ]);
     expect(ticks.map(({ ms }) => ms)).toEqual([100, 1_000, 10_000]);
   });
-  it("is told of a single one, and of nobody", () => {
+  it("works for one duration and for none", () => {
     const one = { least: 50, quarter: 50, median: 50, threeQuarters: 50, most: 50 };
     expect(durationBoxes([line("x", 1, { durations: one })]).boxes[0]?.median).toBe(0.5);
     expect(durationBoxes([])).toEqual({ boxes: [], ticks: [] });

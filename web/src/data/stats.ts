@@ -1,16 +1,18 @@
 import type { Group, StatsLine, StatsPart } from "../../../src/core/stats.ts";
 import { count, duration, exact, moneyKnown } from "./format.ts";
-import { type AgentRecord, totalTokens } from "./types.ts";
+import { type AgentRecord, type Reading, totalTokens } from "./types.ts";
 
 export type { Durations, Group, StatsLine } from "../../../src/core/stats.ts";
 
 /** `GET /api/stats` */
-export interface StatsAnswer {
+export interface StatsResponse {
+  /** Progress, if files are still being read. */
+  readonly incomplete: Reading | null;
   readonly total: StatsLine;
   readonly by: Readonly<Record<Group, readonly StatsLine[]>>;
 }
 
-/** `GET /api/stats/threads`: a thread behind a line; its record, unless it is gone. */
+/** `GET /api/stats/threads`: a thread of a line, with its record if it still exists. */
 export interface ThreadBehind extends StatsLine {
   readonly key: string;
   readonly record: AgentRecord | null;
@@ -32,19 +34,19 @@ export function amountOf(part: StatsPart, measure: StatsMeasure): number {
   }
 }
 
-export function valueInWords(part: StatsPart, measure: StatsMeasure): string {
+export function valueText(part: StatsPart, measure: StatsMeasure): string {
   if (measure === "cost") return moneyKnown(part.usage.costUsd, part.knownCostUsd);
   return { tokens: count, time: duration, agents: exact }[measure](amountOf(part, measure));
 }
 
-/** One bar of a chart: how long it is, and how much of it went to agents that failed, as parts of the longest. */
+/** One bar: its length, and the share of failed agents, relative to the longest. */
 export interface StatsBar {
   readonly line: StatsLine;
   readonly part: number;
   readonly failed: number;
 }
 
-/** The largest first; days in their order. */
+/** Largest first; days in order. */
 export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, inOrder = false): StatsBar[] {
   const most = lines.reduce((max, line) => Math.max(max, amountOf(line, measure)), 0);
   const part = (value: number) => (most === 0 ? 0 : value / most);
@@ -52,7 +54,7 @@ export function statsBars(lines: readonly StatsLine[], measure: StatsMeasure, in
   return inOrder ? bars : bars.sort((a, b) => b.part - a.part);
 }
 
-/** One column of the chart of days; null for a day on which nothing was spent. */
+/** One column of the chart of days; null for a day without usage. */
 export interface DayColumn {
   readonly day: string;
   readonly bar: StatsBar | null;
@@ -61,7 +63,7 @@ export interface DayColumn {
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 120;
 
-/** Every day from the first to the last, at most the last hundred and twenty: a gap is seen as a gap. */
+/** All days from the first to the last, at most the last 120, including empty ones. */
 export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): DayColumn[] {
   const bars = new Map(statsBars(lines, measure, true).flatMap((bar) => (bar.line.key === null ? [] : [[bar.line.key, bar] as const])));
   const days = [...bars.keys()].sort();
@@ -75,7 +77,7 @@ export function dayColumns(lines: readonly StatsLine[], measure: StatsMeasure): 
   });
 }
 
-/** A box and its whiskers, as parts of the width. Logarithmic: some tasks take a second, others an hour. */
+/** A box plot on a logarithmic scale, as fractions of the width. */
 export interface DurationBox {
   readonly line: StatsLine;
   readonly least: number;
@@ -87,7 +89,7 @@ export interface DurationBox {
 
 const LEAST_MS = 10;
 
-/** Kinds of tasks by how often they were done, with one scale for all; and round times on that scale. */
+/** Templates by frequency, on a common scale with round tick values. */
 export function durationBoxes(lines: readonly StatsLine[]): {
   readonly boxes: readonly DurationBox[];
   readonly ticks: readonly { readonly at: number; readonly ms: number }[];

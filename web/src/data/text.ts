@@ -2,7 +2,7 @@ import { visible } from "../../../src/core/visible.ts";
 
 export { visible };
 
-/** The beginning of a text on one line. Looks at no more of it than it needs. */
+/** The beginning of a text on one line. Scans only as much as needed. */
 export function oneLine(text: string, max = 200): string {
   const flat = visible(text.slice(0, max * 4))
     .replace(/\s+/g, " ")
@@ -10,14 +10,14 @@ export function oneLine(text: string, max = 200): string {
   return flat.length > max || text.length > max * 4 ? `${cutAt(flat, max)}…` : flat;
 }
 
-/** At most so many characters, without cutting one in half. */
+/** At most `max` characters, without splitting a surrogate pair. */
 export function cutAt(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
 }
 
-/** A cut text that does not keep the whole one in memory. */
+/** A truncated copy that does not keep the full text in memory. */
 export function detached(text: string, max: number): string {
   return text.length <= max ? text : (JSON.parse(JSON.stringify(cutAt(text, max))) as string);
 }

@@ -29,7 +29,7 @@ describe("the list of threads", () => {
       "yesterday",
       "# October 2026 1",
       "old",
-      "# Without a time 1",
+      "# Unknown time 1",
       "timeless",
     ]);
   });

@@ -3,10 +3,10 @@ import type { AgentRecord, Status } from "./types.ts";
 
 export interface ThreadFilters {
   readonly provider: string | null;
-  /** Folder of the project. */
+  /** The project's folder. */
   readonly project: string | null;
   readonly status: string | null;
-  /** As the server takes it: `1d`, `1w`. */
+  /** As in the API: `1d`, `1w`. */
   readonly since: string | null;
 }
 
@@ -16,7 +16,7 @@ export type ThreadRow =
 
 const DAY_MS = 86_400_000;
 
-/** Running ones on top, then by the day of their last activity, newest first. */
+/** Running threads first, then by the day of the last activity, newest first. */
 export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilters, now: number): ThreadRow[] {
   const shown = [...records].filter((record) => fits(record, filters, now)).sort(newestFirst);
   const groups = Map.groupBy(shown, (record) => groupOf(record, now));
@@ -31,7 +31,7 @@ export function threadRows(records: Iterable<AgentRecord>, filters: ThreadFilter
 
 export const RUNNING = "Running now";
 
-/** A thread runs as long as anybody in it does. */
+/** A thread is running while any of its agents is. */
 export function isAtWork(record: AgentRecord): boolean {
   return record.status === "running" || (record.counts.byStatus.running ?? 0) > 0;
 }
@@ -54,7 +54,7 @@ function newestFirst(a: AgentRecord, b: AgentRecord): number {
 function groupOf(record: AgentRecord, now: number): string {
   if (isAtWork(record)) return RUNNING;
   const at = record.lastActivityAt === null ? Number.NaN : Date.parse(record.lastActivityAt);
-  if (Number.isNaN(at)) return "Without a time";
+  if (Number.isNaN(at)) return "Unknown time";
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   if (at >= midnight) return "Today";
   if (at >= midnight - DAY_MS) return "Yesterday";

@@ -1,17 +1,17 @@
 import type { KeptEvent } from "./events.ts";
 
-/** One step of an agent's timeline: something said, or a call with what came back. */
+/** One step of an agent's timeline: a message, or a tool call with its result. */
 export interface Step {
   readonly id: string;
   readonly event: KeptEvent;
-  /** What a tool answered; null while it works, and for everything that is no call. */
+  /** The tool result; null while the tool runs, and for other steps. */
   readonly result: KeptEvent | null;
-  /** The agents a call brought to life. */
+  /** The agents that the call spawned. */
   readonly spawned: readonly KeptEvent[];
   readonly failed: boolean;
 }
 
-/** Puts calls and their results together; nothing is left out. */
+/** Joins calls and their results; omits nothing. */
 export function timeline(events: readonly KeptEvent[]): Step[] {
   const results = new Map<string, KeptEvent>();
   const spawns = new Map<string, KeptEvent[]>();
@@ -23,19 +23,19 @@ export function timeline(events: readonly KeptEvent[]): Step[] {
     if (event.kind === "toolResult" && !results.has(call)) results.set(call, event);
     if (event.kind === "spawn") spawns.set(call, [...(spawns.get(call) ?? []), event]);
   }
-  const told = new Set<KeptEvent>();
+  const shown = new Set<KeptEvent>();
   const steps: Step[] = [];
   for (const event of events) {
     const call = event.tool?.callId ?? event.spawn?.toolCallId ?? "";
     if (event.kind === "toolCall") {
       const result = results.get(call) ?? null;
-      const isFirst = result === null || !told.has(result);
-      if (result !== null) told.add(result);
+      const isFirst = result === null || !shown.has(result);
+      if (result !== null) shown.add(result);
       steps.push(step(event, isFirst ? result : null, spawns.get(call) ?? []));
     } else if (event.kind === "toolResult" && calls.has(call) && results.get(call) === event) {
-      // Stands with its call.
+      // Part of its call's step.
     } else if (event.kind === "spawn" && calls.has(call)) {
-      // Likewise.
+      // The same.
     } else steps.push(step(event, null, []));
   }
   return steps;

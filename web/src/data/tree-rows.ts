@@ -7,12 +7,12 @@ export interface TreeRow {
   readonly depth: number;
   readonly children: number;
   readonly folded: boolean;
-  /** Among its siblings, from one. */
+  /** Position among its siblings, from one. */
   readonly position: number;
   readonly siblings: number;
 }
 
-/** By a column, with everything below or alone; by name; or as they began. */
+/** By a column, own or subtree; by name; or by start time (null). */
 export interface Sort {
   readonly by: string;
   readonly total: boolean;
@@ -25,7 +25,7 @@ export const parseSort = (text: string | undefined): Sort | null => {
 };
 export const formatSort = (sort: Sort | null) => (sort === null ? null : `${sort.descending ? "-" : ""}${sort.total ? "Σ" : ""}${sort.by}`);
 
-/** The lines of the tree from top to bottom. Depth costs no stack: trees may be thousands deep. */
+/** The rows of the tree from top to bottom. Iterative, because trees may be thousands of levels deep. */
 export function treeRows(set: AgentSet, root: string, isFolded: (uri: string) => boolean, sort: Sort | null, now: number): TreeRow[] {
   const rows: TreeRow[] = [];
   const seen = new Set<string>();
@@ -62,7 +62,7 @@ function sortValue(set: AgentSet, { by, total }: Sort, now: number): (uri: strin
   };
 }
 
-/** What is unknown is less than anything known. */
+/** Unknown values sort below all others. */
 function compare(a: number | string | null, b: number | string | null): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
   return a < b ? -1 : a > b ? 1 : 0;

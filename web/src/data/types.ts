@@ -14,7 +14,7 @@ export interface Paged<T> {
   readonly next: string | null;
 }
 
-/** An event as the server sends it: very long texts are shortened. */
+/** An event as the server sends it: very long texts are truncated. */
 export interface SentEvent extends AgentEvent {
   readonly cut?: { readonly chars: number } | null;
 }
@@ -23,16 +23,27 @@ export interface SentEvent extends AgentEvent {
 export interface EventPage {
   readonly items: readonly SentEvent[];
   readonly next: string;
-  /** Position of the first of them. */
+  /** Position of the first event. */
   readonly first: number;
   readonly total: number;
+}
+
+/** Reading progress, newest files first. */
+export interface Reading {
+  readonly done: number;
+  readonly all: number;
+  readonly bytes: number;
+  readonly allBytes: number;
+  readonly leftMs: number | null;
+  /** All files modified after this time have been read. */
+  readonly reaches: string;
 }
 
 /** `GET /api/health` */
 export interface Health {
   readonly version: string;
   readonly startedAt: string;
-  readonly reading: { readonly done: number; readonly all: number } | null;
+  readonly reading: Reading | null;
   readonly watching: boolean;
   readonly demo: boolean;
   /** What the server cannot do at the moment. */
@@ -65,6 +76,11 @@ export interface Why {
 }
 
 /** `GET /api/search` */
+export interface SearchPage extends Paged<Found> {
+  /** What is not searched yet: files modified before `reaches`. */
+  readonly incomplete: { readonly files: number; readonly bytes: number; readonly reaches: string } | null;
+}
+
 export interface Found {
   readonly uri: string;
   readonly kind: EventKind;

@@ -8,7 +8,7 @@ const TIMES: Readonly<Record<string, readonly [number, number]>> = { main: [0, 1
 
 function spanSet(spans: Readonly<Record<string, readonly Span[]>>): SpanSet {
   const set = new SpanSet();
-  set.take({ whole: true, next: "", items: Object.entries(spans).map(([uri, list]) => ({ uri, first: 0, spans: list })) });
+  set.take({ whole: true, next: "", items: Object.entries(spans).map(([uri, list]) => ({ uri, first: 0, removed: null, spans: list })) });
   return set;
 }
 
@@ -44,13 +44,13 @@ describe("the waterfall of a thread", () => {
     ]);
   });
 
-  it("goes on to this moment while somebody runs, and bears those who never began", () => {
+  it("extends to now while an agent runs, and accepts agents that never began", () => {
     const set = sampleSet({ main: ["late"] }, "main", (uri) => (uri === "main" ? { startedAt: sampleTime(0), status: "running" } : { status: "notFound" }));
     const { rows, to, isLive } = waterfall(set, "main", new SpanSet(), 5_000);
     expect([rows.length, rows[1]?.life, to, isLive]).toEqual([2, undefined, 5_000, true]);
   });
 
-  it("of nobody who began is empty, and has a length nevertheless", () => {
+  it("without started agents is empty, but has a length", () => {
     const { from, to } = waterfall(sampleSet({}, "main"), "main", new SpanSet(), 7);
     expect(to - from).toBeGreaterThan(0);
   });
@@ -147,7 +147,7 @@ describe("around the bars", () => {
     ]);
     expect(ticks({ from: 0, to: 90 * 864e5 }, 0, 900, 90)).toHaveLength(11);
   });
-  it("is told how many worked at once", () => {
+  it("counts concurrent agents", () => {
     const { rows, from, to } = picture();
     expect([...crowd(rows, { from, to }, 10)]).toEqual([1, 3, 4, 4, 4, 4, 3, 3, 3, 2]);
   });

@@ -9,13 +9,13 @@ import type { AgentRecord } from "./types.ts";
 export type { CriticalPart } from "../../../src/core/critical-path.ts";
 export { sharesOf } from "../../../src/core/critical-path.ts";
 
-/** One agent, one line of the picture. */
+/** One agent, one row of the picture. */
 export interface WaterfallRow {
   readonly uri: string;
   readonly depth: number;
   readonly name: string;
   readonly record: AgentRecord;
-  /** Undefined for one that never began. */
+  /** Undefined for an agent that never began. */
   readonly life: Life | undefined;
   readonly list: SpanList;
 }
@@ -24,13 +24,13 @@ export interface Waterfall {
   readonly rows: readonly WaterfallRow[];
   readonly indexOf: ReadonlyMap<string, number>;
   readonly path: readonly CriticalPart[];
-  /** Epoch milliseconds of the first and the last of everything. */
+  /** Epoch milliseconds of the first and last activity. */
   readonly from: number;
   readonly to: number;
   readonly isLive: boolean;
 }
 
-/** The picture of a thread as it stands now, in the order of the tree. */
+/** The picture of a thread in tree order. */
 export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: number): Waterfall {
   const rows = treeRows(set, root, () => false, null, now).map(({ uri, depth }): WaterfallRow => {
     const record = set.get(uri) as AgentRecord;
@@ -47,27 +47,27 @@ export function waterfall(set: AgentSet, root: string, spans: SpanSet, now: numb
 }
 
 const NAMES = new WeakMap<AgentRecord, string>();
-/** More is never seen in a picture, and to lay out a whole prompt takes long. */
+/** Longer names are never visible, and laying out a whole prompt is slow. */
 const MAX_NAME = 80;
 
-/** What a picture calls an agent: worked out once for each record, since pictures are drawn many times a second. */
+/** Display name of an agent, cached per record, because pictures are redrawn many times a second. */
 export function shortName(record: AgentRecord): string {
   const known = NAMES.get(record) ?? oneLine(displayName(record), MAX_NAME);
   NAMES.set(record, known);
   return known;
 }
 
-// --- what of it is looked at
+// --- view
 
 export interface View {
   readonly from: number;
   readonly to: number;
 }
 
-/** Nothing is shorter than this, and nobody looks closer. */
+/** Maximum zoom. */
 const CLOSEST_MS = 5;
 
-/** Closer by a factor around a moment, which stays where it is. */
+/** Zooms by a factor around a moment, which stays in place. */
 export function zoomed(view: View, whole: View, factor: number, around: number): View {
   const size = Math.min(whole.to - whole.from, Math.max(CLOSEST_MS, (view.to - view.from) / factor));
   const part = (around - view.from) / (view.to - view.from);
@@ -76,7 +76,7 @@ export function zoomed(view: View, whole: View, factor: number, around: number):
 
 export const panned = (view: View, whole: View, ms: number): View => within(view.from + ms, view.to - view.from, whole);
 
-/** Moved back where it looks beyond the ends. All of it is all of it, whatever sums of fractions say. */
+/** Clamps the view to the whole. Equal to the whole if rounding made it larger. */
 function within(from: number, size: number, whole: View): View {
   if (size >= whole.to - whole.from) return { from: whole.from, to: whole.to };
   const start = Math.max(whole.from, Math.min(from, whole.to - size));
@@ -85,7 +85,7 @@ function within(from: number, size: number, whole: View): View {
 
 export const isWhole = (view: View, whole: View) => view.from <= whole.from && view.to >= whole.to;
 
-/** An agent's life with some air around it. */
+/** An agent's life with a margin. */
 export function around(life: View, whole: View): View {
   const air = Math.max(CLOSEST_MS, (life.to - life.from) * 0.08);
   return within(life.from - air, life.to - life.from + 2 * air, whole);
@@ -93,13 +93,13 @@ export function around(life: View, whole: View): View {
 
 // --- bars
 
-/** A stretch of the picture. Where spans are smaller than a pixel, one bar stands for several. */
+/** A segment of the picture. Spans smaller than a pixel are merged. */
 export interface Bar {
   readonly kind: Span["kind"];
   readonly failed: boolean;
   readonly x: number;
   readonly width: number;
-  /** How many spans it stands for. */
+  /** Number of spans in it. */
   readonly spans: number;
 }
 
@@ -107,8 +107,8 @@ const LANES = ["wait", "model", "tool"] as const;
 const LEAST_PX = 1;
 
 /**
- * The bars of one row, in pixels: only what is in view, and of each kind at most one for every pixel.
- * Work follows the spans in view, what is drawn follows the width of the picture.
+ * The bars of one row, in pixels: only visible ones, at most one of each kind per pixel. The cost depends on the
+ * visible spans and the width.
  */
 export function barsOf(list: SpanList, view: View, width: number, now: number): Bar[] {
   const scale = width / (view.to - view.from);
@@ -128,7 +128,7 @@ export function barsOf(list: SpanList, view: View, width: number, now: number): 
   return LANES.flatMap((kind) => (open[kind] === undefined ? bars[kind] : [...bars[kind], open[kind]]));
 }
 
-/** At once, or too close to be told apart. A failure does not colour a long stretch that it is no part of. */
+/** They overlap, or are too close to distinguish. A failure does not colour a long segment next to it. */
 function isTogether(a: Bar, b: Bar): boolean {
   const gap = b.x - (a.x + a.width);
   const [aIsTiny, bIsTiny] = [a.width <= 2 * LEAST_PX, b.width <= 2 * LEAST_PX];
@@ -140,7 +140,7 @@ function together(a: Bar, b: Bar): Bar {
   return { kind: a.kind, failed: a.failed || b.failed, x: a.x, width: right - a.x, spans: a.spans + b.spans };
 }
 
-/** What is at a moment of a row: the innermost, which is the one that began last. */
+/** The span at a moment of a row: the innermost, which began last. */
 export function spanAt(list: SpanList, at: number, slackMs: number, now: number): number {
   let found = -1;
   for (let i = firstReaching(list, at - slackMs); i < list.spans.length; i += 1) {
@@ -152,9 +152,9 @@ export function spanAt(list: SpanList, at: number, slackMs: number, now: number)
   return found;
 }
 
-// --- who worked at once
+// --- concurrency
 
-/** For each column of pixels how many agents were at work: the most at any moment of it. */
+/** For each pixel column the maximum number of running agents. */
 export function crowd(rows: readonly WaterfallRow[], whole: View, columns: number): Uint16Array {
   const changes = rows
     .flatMap(({ life }) => (life === undefined ? [] : [[life.from, 1] as const, [life.to, -1] as const]))
@@ -172,11 +172,11 @@ export function crowd(rows: readonly WaterfallRow[], whole: View, columns: numbe
   return most;
 }
 
-// --- the axis
+// --- axis
 
 const STEPS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
 
-/** Round times since the beginning, at least so many pixels apart. */
+/** Round times since the start, at least `apart` pixels from each other. */
 export function ticks(view: View, origin: number, width: number, apart: number): readonly { readonly at: number; readonly since: number }[] {
   const least = ((view.to - view.from) / width) * apart;
   const step = STEPS_MS.find((ms) => ms >= least) ?? Math.ceil(least / 864e5) * 864e5;

@@ -11,7 +11,7 @@ import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { productOf } from "../state/server.ts";
 import { type Thread, useThread } from "../state/thread.ts";
-import { tell } from "../state/toast.ts";
+import { showToast } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -38,10 +38,10 @@ export default function Agent(props: { uri: string }) {
   const [aboveHeight, setAboveHeight] = createSignal(0);
   const follow = () => route().params.follow === "1";
 
-  // A step that failed or still waits for its answer is open; others are one line each.
+  // Steps that failed or have no result yet are open; others are one line each.
   const isOpen = (index: number) => {
     const step = steps()[index];
-    return step !== undefined && (toggled().get(step.id) ?? (step.event.kind === "error" || step.event.id === wanted()?.id));
+    return step !== undefined && (toggled().get(step.id) ?? (step.event.kind === "error" || step.event.id === target()?.id));
   };
   const toggle = (index: number) => {
     const step = steps()[index];
@@ -79,15 +79,15 @@ export default function Agent(props: { uri: string }) {
     "]": () => step(1),
   });
 
-  // An address may name an event, or the place of its record.
-  const wanted = createMemo(() => {
+  // The URL may name an event, or the place of its record.
+  const target = createMemo(() => {
     const { event, at } = route().params;
     if (event === undefined && at === undefined) return undefined;
     return steps().find((one) => one.id === event || [one.event, one.result].some((e) => e?.ref != null && placeOf(e.ref) === at));
   });
   createEffect(
     on(
-      () => wanted()?.id,
+      () => target()?.id,
       (id) => {
         if (id !== undefined) setSelected(steps().findIndex((one) => one.id === id));
       },
@@ -159,7 +159,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
   };
   return (
     <>
-      <nav class="crumbs" aria-label="Where it stands">
+      <nav class="crumbs" aria-label="Ancestors">
         <a href={formatRoute({ page: "tree", uri: props.thread.root(), params: { sel: agent().uri } })}>Tree</a>
         <For each={props.thread.set.pathTo(agent().uri).slice(0, -1)}>
           {(above) => <a href={formatRoute({ page: "agent", uri: above.uri })}>{oneLine(displayName(above), 40)}</a>}
@@ -172,7 +172,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
       <p class="meta">
         <span class="product">{productOf(agent().provider)}</span>
         <Show when={agent().type}>{(type) => <span>{type()}</span>}</Show>
-        <span>{agent().model.join(", ") || "no model answered"}</span>
+        <span>{agent().model.join(", ") || "no model call yet"}</span>
         <span>{duration(ownTime(agent(), now()))}</span>
         <span title="Own cost">{money(agent().usage.own.costUsd)}</span>
         <span title="Own tokens">{count(totalTokens(agent().usage.own))} tokens</span>
@@ -187,18 +187,14 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
       <p class="reason muted">
         {agent().statusReason}
         <button type="button" class="quiet" onClick={() => setParams({ why: agent().uri })}>
-          How we know
+          Evidence
         </button>
         <RequestsLink uri={agent().uri} />
       </p>
       <For each={agent().warnings}>{(warning) => <p class="warning">{visible(warning)}</p>}</For>
       <div class="exchange">
-        <Panel title="Asked" text={agent().prompt} nothing="What it was asked is not recorded." />
-        <Panel
-          title="Answered"
-          text={agent().result}
-          nothing={agent().status === "running" ? (agent().activity ?? "It is still at work.") : "It gave no answer."}
-        />
+        <Panel title="Prompt" text={agent().prompt} nothing="The prompt is not recorded." />
+        <Panel title="Result" text={agent().result} nothing={agent().status === "running" ? (agent().activity ?? "Still running.") : "No result."} />
       </div>
       <details class="about">
         <summary>Tools, files and other facts</summary>
@@ -210,12 +206,12 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
           <dt>Model</dt>
           <dd>{agent().model.join(", ") || UNKNOWN}</dd>
           <dt>May use</dt>
-          <dd>{toolList(agent().tools.allowed, "Not recorded: whatever the product allows")}</dd>
+          <dd>{toolList(agent().tools.allowed, "Not recorded")}</dd>
           <dt>May not use</dt>
           <dd>{toolList(agent().tools.denied, "Not recorded")}</dd>
           <dt>Read from</dt>
           <dd>
-            <For each={agent().records} fallback="No record of its own">
+            <For each={agent().records} fallback="No files">
               {(record) => (
                 <div>
                   <Copyable text={record.path} /> <span class="muted">{bytes(record.bytes)}</span>
@@ -267,7 +263,7 @@ function AgentHead(props: { agent: AgentRecord; thread: Thread }) {
 
 const toolList = (tools: readonly string[] | null, unknown: string) => (tools === null ? unknown : tools.length === 0 ? "None" : tools.join(", "));
 
-/** Folded to a few lines until one wants all of it. */
+/** Folded to a few lines until opened. */
 function Panel(props: { title: string; text: string | null; nothing: string }) {
   const [open, setOpen] = createSignal(false);
   const isLong = () => (props.text?.length ?? 0) > 700 || (props.text?.split("\n", 13).length ?? 0) > 12;
@@ -282,7 +278,7 @@ function Panel(props: { title: string; text: string | null; nothing: string }) {
             </div>
             <Show when={isLong()}>
               <button type="button" class="quiet" onClick={() => setOpen(!open())}>
-                {open() ? "Less" : "All of it"}
+                {open() ? "Less" : "All"}
               </button>
             </Show>
           </>
@@ -300,7 +296,7 @@ function Copyable(props: { text: string }) {
         type="button"
         class="quiet small"
         aria-label={`Copy ${props.text}`}
-        onClick={() => void navigator.clipboard.writeText(props.text).then(() => tell("Copied"))}
+        onClick={() => void navigator.clipboard.writeText(props.text).then(() => showToast("Copied"))}
       >
         copy
       </button>

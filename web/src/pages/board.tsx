@@ -9,34 +9,35 @@ import { now, useClock } from "../state/clock.ts";
 import { useKeys } from "../state/keys.ts";
 import { isNotifying, notify } from "../state/notify.ts";
 import { api, productOf } from "../state/server.ts";
-import { tell } from "../state/toast.ts";
+import { showToast } from "../state/toast.ts";
 import { Failure } from "../view/failure.tsx";
 import { Menu } from "../view/menu.tsx";
 
 const CardDialog = lazy(() => import("../view/card-dialog.tsx"));
 const RelayDialog = lazy(() => import("../view/relay-dialog.tsx"));
 
-/** Has a card that has ended begin anew. */
+/** Queues a card again that has ended. */
 export async function queueAgain(card: Card): Promise<void> {
   try {
     await api.saveCard(card.id, { stage: "queued" });
   } catch (error) {
-    tell((error as Error).message, { isError: true });
+    showToast((error as Error).message, { isError: true });
   }
 }
 
-/** Removes a card; its threads stay, so that it can be made again. */
+/** Deletes a card with an undo action; its threads stay. */
 export async function removeCard(card: Card): Promise<void> {
   try {
     await api.removeCard(card.id);
-    const again = () => void api.saveCard(null, { title: card.title, threads: card.threads }).catch((error: Error) => tell(error.message, { isError: true }));
-    tell(`Removed ${oneLine(card.title, 60)}. Its threads stay.`, { action: { label: "Undo", run: again } });
+    const again = () =>
+      void api.saveCard(null, { title: card.title, threads: card.threads }).catch((error: Error) => showToast(error.message, { isError: true }));
+    showToast(`Deleted ${oneLine(card.title, 60)}. Its threads stay.`, { action: { label: "Undo", run: again } });
   } catch (error) {
-    tell((error as Error).message, { isError: true });
+    showToast((error as Error).message, { isError: true });
   }
 }
 
-/** Units of work by how far they are. */
+/** Cards by stage. */
 export default function Board() {
   useClock();
   document.title = "Board · retinue";
@@ -102,16 +103,14 @@ export default function Board() {
         <Match when={board.loaded() && board.cards().size === 0}>
           <div class="nothing">
             <p class="big">No cards yet.</p>
-            <p class="muted">
-              A card is a unit of work with one or more threads of any product. Its stage follows from what these do, and it waits for the agents below them.
-            </p>
+            <p class="muted">A card is a unit of work with one or more threads of any product. Its stage is derived from the threads and their sub-agents.</p>
             <p class="actions">
               <button type="button" onClick={() => setEditing("new")}>
-                Make the first one
+                Create the first card
               </button>
             </p>
             <p class="muted">
-              With <code>cards.from_threads: true</code> in the settings, every new thread gets a card by itself.
+              With <code>cards.from_threads: true</code> in the settings, every new thread gets a card automatically.
             </p>
           </div>
         </Match>
@@ -227,12 +226,12 @@ function CardFace(props: { card: Card }) {
         <Show when={props.card.threads.length !== 1}>
           <span>{plural(props.card.threads.length, "thread")}</span>
         </Show>
-        <span class="chip" title="Agents in it">
+        <span class="chip" title="Agents of this card">
           {plural(props.card.agents.total, "agent")}
           {props.card.agents.running > 0 ? `, ${props.card.agents.running} running` : ""}
         </span>
         <Show when={props.card.inferred.length > 0}>
-          <span class="badge guess" title="Nobody knows whose they are; this is the only card that is being worked on">
+          <span class="badge guess" title="Their thread is unknown; this is the only active card">
             {props.card.inferred.length} inferred
           </span>
         </Show>

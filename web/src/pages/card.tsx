@@ -24,27 +24,27 @@ import { ProgressLine, queueAgain } from "./board.tsx";
 
 /** One card, kept up to date. */
 function useCard(address: Accessor<string>) {
-  /** Another filter in the address is no other card. */
+  /** Another filter in the URL is not another card. */
   const id = createMemo(address);
   const [card, setCard] = createSignal<Card | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
   const load = async () => {
-    const wanted = id();
+    const cardId = id();
     try {
-      // The list says where the stream goes on from.
+      // The list contains the position of the live stream.
       const { body, live } = await api.cards();
-      const found = body.items.find((one) => one.id === wanted) ?? null;
-      if (found === null) await api.card(wanted);
+      const found = body.items.find((one) => one.id === cardId) ?? null;
+      if (found === null) await api.card(cardId);
       setCard(found);
       setError(null);
-      heardUntil(live);
+      setPosition(live);
     } catch (failure) {
       setError(failure as ApiError);
     }
   };
   createEffect(on(id, () => void load()));
-  const heardUntil = listen(() => ({ cards: "true" }), {
-    news: ({ cards }) => {
+  const setPosition = listen(() => ({ cards: "true" }), {
+    changes: ({ cards }) => {
       const now = cards.get(id());
       if (now === null) go("board");
       else if (now !== undefined) setCard(now);
@@ -54,14 +54,14 @@ function useCard(address: Accessor<string>) {
   return { card, error, retry: () => void load() };
 }
 
-/** A card's threads and all that happened in them, as one log. */
+/** A card's threads and their events as one log. */
 export default function CardPage(props: { id: string }) {
   useClock();
   const { card, error, retry } = useCard(() => props.id);
   createEffect(() => {
     document.title = `${oneLine(card()?.title ?? "Card", 60)} · retinue`;
   });
-  /** Changes only when threads come or go. */
+  /** Changes only when threads are added or removed. */
   const uris = createMemo(() => [...(card()?.threads ?? []), ...new Set((card()?.inferred ?? []).map(threadOf))], [], {
     equals: (a, b) => a.join() === b.join(),
   });
@@ -155,7 +155,7 @@ export default function CardPage(props: { id: string }) {
         <Show when={parts().find(({ thread }) => thread.error() !== null && thread.error()?.status !== 404)}>
           {(part) => <Failure error={part().thread.error() as never} />}
         </Show>
-        <Show when={happened().length > 0} fallback={<p class="nothing muted">Nothing has happened in it yet.</p>}>
+        <Show when={happened().length > 0} fallback={<p class="nothing muted">No events yet.</p>}>
           <LogList
             label="Log of the card"
             rows={rows()}
@@ -173,7 +173,7 @@ export default function CardPage(props: { id: string }) {
   );
 }
 
-/** Each is in order already. How agents stand is told by their chips. */
+/** Merges sorted lists. Statuses are shown by the chips. */
 function byTime(lists: readonly (readonly KeptEvent[])[]): readonly KeptEvent[] {
   return lists
     .flat()

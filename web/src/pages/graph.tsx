@@ -7,7 +7,7 @@ import { useKeys } from "../state/keys.ts";
 import { useMessages } from "../state/messages.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { useThread } from "../state/thread.ts";
-import { tell } from "../state/toast.ts";
+import { showToast } from "../state/toast.ts";
 import { EdgeTable } from "../view/edge-table.tsx";
 import { Failure } from "../view/failure.tsx";
 import { GraphLegend, GraphView, type Tint } from "../view/graph.tsx";
@@ -23,7 +23,7 @@ export default function GraphPage(props: { uri: string }) {
   const tint = (): Tint => (route().params.color === "type" ? "type" : "status");
   const size = (): GraphSize => GRAPH_SIZES.find((one) => one === route().params.size) ?? "equal";
   const isDetailed = () => ({ "1": true, "0": false })[route().params.details ?? ""];
-  /** Sizes follow what agents take in steps of a twentieth: a drawing that moves at every call cannot be read. */
+  /** Sizes change in steps of a twentieth, so that the drawing does not move with every model call. */
   const taken = createMemo(() => {
     if (size() === "equal") return 0;
     thread.pulse();
@@ -33,7 +33,7 @@ export default function GraphPage(props: { uri: string }) {
   const hasTable = () => route().params.table === "1";
   const selected = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
   const select = (uri: string) => setParams({ sel: uri });
-  // Drawn anew where agents come, go or move; how they stand is followed one by one.
+  // Laid out again when agents are added, removed or moved; statuses are updated individually.
   const picture = createMemo(() => {
     thread.shape();
     taken();
@@ -49,8 +49,8 @@ export default function GraphPage(props: { uri: string }) {
     const shown = picture();
     if (drawing === undefined || shown === null || root === undefined) return;
     saveDrawing(drawing, shown, as, displayName(root)).then(
-      (name) => tell(`Saved ${name}`),
-      (error: Error) => tell(error.message, { isError: true }),
+      (name) => showToast(`Saved ${name}`),
+      (error: Error) => showToast(error.message, { isError: true }),
     );
   };
   useKeys({
@@ -70,7 +70,7 @@ export default function GraphPage(props: { uri: string }) {
         <div class="tree-tools">
           <label>
             <span class="muted">Colour</span>
-            <select aria-label="What the colours say" onChange={(event) => setParams({ color: event.currentTarget.value === "type" ? "type" : null })}>
+            <select aria-label="Colours" onChange={(event) => setParams({ color: event.currentTarget.value === "type" ? "type" : null })}>
               <option value="status" selected={tint() === "status"}>
                 Status
               </option>
@@ -81,10 +81,7 @@ export default function GraphPage(props: { uri: string }) {
           </label>
           <label>
             <span class="muted">Size</span>
-            <select
-              aria-label="What the sizes say"
-              onChange={(event) => setParams({ size: event.currentTarget.value === "equal" ? null : event.currentTarget.value })}
-            >
+            <select aria-label="Sizes" onChange={(event) => setParams({ size: event.currentTarget.value === "equal" ? null : event.currentTarget.value })}>
               <For each={GRAPH_SIZES}>
                 {(one) => (
                   <option value={one} selected={size() === one}>

@@ -8,7 +8,7 @@ import { useKeys } from "../state/keys.ts";
 import { api, productOf } from "../state/server.ts";
 import { Failure } from "../view/failure.tsx";
 
-/** What was found where, and what could not be read and why. */
+/** The report of `retinue doctor`. */
 export default function Health() {
   useClock();
   const [found, { refetch }] = createResource(() => Promise.all([api.doctor(), api.health()]));
@@ -19,7 +19,7 @@ export default function Health() {
       <div class="page-head">
         <h1>Health</h1>
         <button type="button" onClick={() => void refetch()}>
-          Look again
+          Check again
         </button>
       </div>
       <Switch>
@@ -29,7 +29,7 @@ export default function Health() {
             <>
               <Problems problems={both()[0].problems} />
               <section>
-                <h2>Where records were looked for</h2>
+                <h2>Root folders searched</h2>
                 <div class="scroll-x">
                   <table>
                     <thead>
@@ -63,7 +63,7 @@ export default function Health() {
                 </div>
               </section>
               <section>
-                <h2>What was found</h2>
+                <h2>Found</h2>
                 <p>
                   {plural(both()[0].threads, "thread")} with {plural(both()[0].agents, "agent")} below them; {plural(both()[0].internal, "internal transcript")}{" "}
                   of the products themselves.
@@ -79,7 +79,7 @@ export default function Health() {
                 </p>
               </section>
               <section>
-                <h2>What {both()[0].system.platform} tells about running agents</h2>
+                <h2>How running agents are detected on {both()[0].system.platform}</h2>
                 <dl class="facts">
                   <dt>Processes</dt>
                   <dd>{both()[0].system.processes}</dd>
@@ -90,20 +90,20 @@ export default function Health() {
                 </dl>
               </section>
               <section>
-                <h2>What retinue keeps</h2>
+                <h2>Data of retinue</h2>
                 <dl class="facts">
                   <dt>Index</dt>
                   <dd>
                     <code>{both()[0].index.path}</code> {plural(both()[0].index.files, "file")}, {bytes(both()[0].index.bytes)}; may be deleted at any time
                   </dd>
-                  <dt>Decided by hand</dt>
+                  <dt>Manual links</dt>
                   <dd>
-                    <code>{both()[0].kept.path}</code> {both()[0].kept.exists ? plural(both()[0].kept.links, "manual link") : "not there: nothing was"}
+                    <code>{both()[0].kept.path}</code> {both()[0].kept.exists ? plural(both()[0].kept.links, "manual link") : "not found; no manual links"}
                   </dd>
                   <dt>Settings</dt>
                   <dd>
                     <code>{both()[0].settings.path}</code>{" "}
-                    {both()[0].settings.exists ? both()[0].settings.set.join(", ") || "changes nothing" : "not there: everything is as it comes"}
+                    {both()[0].settings.exists ? both()[0].settings.set.join(", ") || "no keys set" : "not found; using defaults"}
                   </dd>
                   <dt>Server</dt>
                   <dd>
@@ -123,7 +123,7 @@ function Problems(props: { problems: Doctor["problems"] }) {
   return (
     <section>
       <h2>Problems</h2>
-      <Show when={props.problems.length > 0} fallback={<p class="fine">✓ Everything there is could be read.</p>}>
+      <Show when={props.problems.length > 0} fallback={<p class="fine">✓ Everything could be read.</p>}>
         <ul class="problems">
           <For each={props.problems}>
             {(problem) => (

@@ -28,7 +28,7 @@ export default function Log(props: { uri: string }) {
   const hues = useHues(thread);
   const follow = () => route().params.follow === "1";
 
-  /** By their own ids: two agents of one name are two. */
+  /** By id, because two agents may have the same name. */
   const hidden = createMemo(() => new Set((route().params.hide ?? "").split(",").filter((id) => id !== "")));
   const idOf = (uri: string) => thread.set.get(uri)?.agentId ?? "main";
   const isShown = (uri: string) => !hidden().has(idOf(uri));
@@ -75,7 +75,7 @@ export default function Log(props: { uri: string }) {
     E: () => nextError(-1),
     u: () => go("tree", thread.root()),
   });
-  // The entry that the address names may lie in a group.
+  // The event in the URL may be inside of a group.
   createEffect(
     on(
       () => events.complete(),
@@ -110,17 +110,17 @@ export default function Log(props: { uri: string }) {
   );
 }
 
-/** One for each agent, by its id. */
+/** One chip per agent. */
 function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidden: ReadonlySet<string>; follow: boolean; entries: number; complete: boolean }) {
-  const [words, setWords] = createSignal("");
+  const [query, setQuery] = createSignal("");
   const agents = createMemo(() => {
     props.thread.shape();
     return props.thread.set.subtree(props.thread.root() ?? "").flatMap((uri) => props.thread.set.get(uri) ?? []);
   });
   const idOf = (agent: AgentRecord) => agent.agentId ?? "main";
   const fitting = createMemo(() => {
-    const wanted = words().toLowerCase();
-    return agents().filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(wanted));
+    const text = query().toLowerCase();
+    return agents().filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${idOf(agent)}`.toLowerCase().includes(text));
   });
   const hide = (ids: Iterable<string>) => setParams({ hide: [...ids].join(",") || null });
   const toggle = (id: string) => hide(props.hidden.has(id) ? [...props.hidden].filter((one) => one !== id) : [...props.hidden, id]);
@@ -155,7 +155,7 @@ function Chips(props: { thread: Thread; hues: ReadonlyMap<string, number>; hidde
       </div>
       <div class="chip-tools">
         <Show when={agents().length > 12}>
-          <input type="search" placeholder="Find an agent" aria-label="Find an agent" onInput={(event) => setWords(event.currentTarget.value)} />
+          <input type="search" placeholder="Find an agent" aria-label="Find an agent" onInput={(event) => setQuery(event.currentTarget.value)} />
         </Show>
         <button type="button" class="quiet" onClick={() => hide([])}>
           All

@@ -1,12 +1,12 @@
 import { createSignal, For, Show } from "solid-js";
 import { bytes, plural } from "../data/format.ts";
-import { api, askDoctor, doctor, reading } from "../state/server.ts";
-import { tell } from "../state/toast.ts";
+import { api, doctor, loadDoctor, reading } from "../state/server.ts";
+import { showToast } from "../state/toast.ts";
 
-/** What a new user sees: where we looked, and how to see something at once. */
+/** The empty state: the folders that were searched, and how to start the demo. */
 export function NothingYet() {
-  void askDoctor().catch(() => {
-    // Said by the page around this.
+  void loadDoctor().catch(() => {
+    // The surrounding page reports it.
   });
   const [starting, setStarting] = createSignal(false);
   const start = async () => {
@@ -15,7 +15,7 @@ export function NothingYet() {
       location.assign(await api.demo());
     } catch (error) {
       setStarting(false);
-      tell((error as Error).message, { isError: true });
+      showToast((error as Error).message, { isError: true });
     }
   };
   return (
@@ -25,24 +25,16 @@ export function NothingYet() {
         fallback={
           <>
             <p class="big">Nothing to show yet.</p>
-            <p>As soon as an agent works on this machine, it appears here by itself.</p>
+            <p>Agents appear here as soon as one works on this machine.</p>
           </>
         }
       >
-        {(far) => (
-          <>
-            <p class="big">Reading what is there …</p>
-            <p>
-              {far().done} of {plural(far().all, "file")}
-            </p>
-            <progress value={far().done} max={Math.max(1, far().all)} />
-          </>
-        )}
+        <p class="big">Reading records …</p>
       </Show>
       <div class="cards">
         <section>
-          <h2>See it at work</h2>
-          <p>A recorded thread, replayed live into a folder of its own, with nested agents, some of which fail.</p>
+          <h2>See an example</h2>
+          <p>A recorded thread with nested agents, some of which fail, replayed live in a temporary folder.</p>
           <p>
             <button type="button" class="primary" disabled={starting()} onClick={() => void start()}>
               {starting() ? "Starting…" : "Start the demo"}
@@ -53,7 +45,7 @@ export function NothingYet() {
           </p>
         </section>
         <section>
-          <h2>Where we looked</h2>
+          <h2>Folders searched</h2>
           <ul class="roots">
             <For each={doctor()?.roots ?? []}>
               {(root) => (

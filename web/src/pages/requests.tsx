@@ -11,7 +11,7 @@ import { RequestView } from "../view/request.tsx";
 import { StatusBadge } from "../view/status.tsx";
 import "../styles/requests.css";
 
-/** What one agent asked the API and was answered, newest first, as a proxy recorded it. */
+/** The API requests of one agent, newest first, as recorded by the proxy. */
 export default function Requests(props: { uri: string }) {
   const thread = useThread(() => props.uri);
   const agent = () => {
@@ -45,7 +45,7 @@ export default function Requests(props: { uri: string }) {
   return (
     <div class="page requests">
       <div class="above">
-        <nav class="crumbs" aria-label="Where it stands">
+        <nav class="crumbs" aria-label="Ancestors">
           <a href={formatRoute({ page: "tree", uri: thread.root(), params: { sel: props.uri } })}>Tree</a>
           <a href={formatRoute({ page: "agent", uri: props.uri })}>{oneLine(agent() === undefined ? props.uri : displayName(agent() as never), 60)}</a>
         </nav>
@@ -56,12 +56,12 @@ export default function Requests(props: { uri: string }) {
           <span class="spring" />
           <label class="check">
             <input type="checkbox" checked={isWork()} onChange={(event) => setParams({ work: event.currentTarget.checked ? "1" : null })} />
-            Hide titles, quotas and compactions
+            Hide internal model calls
           </label>
         </div>
         <Show when={requests.error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={requests.isLoaded() && requests.items().length === 0}>
-          <p class="muted nothing">No request of this agent went through the proxy. Start one with retinue proxy, and point the agent at its address.</p>
+          <p class="muted nothing">No request of this agent went through the proxy. Start it with retinue proxy, and point the agent at its address.</p>
         </Show>
       </div>
       <ol class="request-list">

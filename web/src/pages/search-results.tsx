@@ -1,7 +1,7 @@
-import { createMemo, createResource, createSignal, For, Match, Switch } from "solid-js";
+import { createMemo, createResource, createSignal, For, Match, Show, Switch } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import { ago, plural } from "../data/format.ts";
-import { kindInWords } from "../data/kinds.ts";
+import { ago, bytes, plural } from "../data/format.ts";
+import { kindLabel } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
 import { visible } from "../data/text.ts";
 import type { EventRef, Found } from "../data/types.ts";
@@ -13,16 +13,17 @@ import { List } from "../view/list.tsx";
 
 const LIMIT = 200;
 
-/** Where a record stands, as part of an address. */
+/** The place of a record, as a URL parameter. */
 export const placeOf = (ref: EventRef) => ("row" in ref ? `${ref.path}#${ref.row}` : `${ref.path}:${ref.line}`);
 
-/** Everything said that holds all the words. */
-export function SearchResults(props: { words: string }) {
+/** The results of a full-text search. */
+export function SearchResults(props: { text: string }) {
   const [found, { refetch }] = createResource(
-    () => props.words,
-    (words) => api.search(words, LIMIT).then(({ items }) => items),
+    () => props.text,
+    (text) => api.search(text, LIMIT),
   );
-  const rows = createMemo(() => (found.error === undefined ? (found() ?? []) : []).map((finding, index) => ({ id: String(index), finding })));
+  const rows = createMemo(() => (found.error === undefined ? (found()?.items ?? []) : []).map((finding, index) => ({ id: String(index), finding })));
+  const incomplete = () => (found.error === undefined ? found()?.incomplete : null);
   const [selected, setSelected] = createSignal(-1);
   const addressOf = ({ uri, ref }: Found) => formatRoute({ page: "agent", uri, params: { at: placeOf(ref) } });
   useKeys({
@@ -43,16 +44,26 @@ export function SearchResults(props: { words: string }) {
     <div class="page threads">
       <div class="page-head">
         <h1>
-          <span class="muted">Said:</span> {visible(props.words)}
+          <span class="muted">Search:</span> {visible(props.text)}
         </h1>
         <a href="#/">All threads</a>
       </div>
+      <Show when={incomplete()}>
+        {(left) => (
+          <p class="muted" role="status" data-testid="unsearched">
+            Only what was written since {ago(left().reaches, now())} is searched yet; {plural(left().files, "older file")} ({bytes(left().bytes)}) will follow.{" "}
+            <button type="button" onClick={() => void refetch()}>
+              Search again
+            </button>
+          </p>
+        )}
+      </Show>
       <Switch>
         <Match when={found.error as ApiError | undefined}>{(error) => <Failure error={error()} onRetry={() => void refetch()} />}</Match>
         <Match when={found.state === "ready" && rows().length === 0}>
           <div class="nothing">
-            <p class="big">Nobody said that.</p>
-            <p>Fewer words find more; the last one may be unfinished. What tools answered is not searched.</p>
+            <p class="big">No match.</p>
+            <p>Try fewer words; the last one may be a prefix. Tool results are not searched.</p>
           </div>
         </Match>
         <Match when={found.state === "ready"}>
@@ -65,7 +76,7 @@ export function SearchResults(props: { words: string }) {
               <a class="found" classList={{ selected: index() === selected() }} id={`row-${index()}`} tabindex="-1" href={addressOf(row().finding)}>
                 <span class="meta">
                   <span class="product">{productOf(row().finding.uri.split("://")[0] ?? "")}</span>
-                  <span>{kindInWords(row().finding.kind)}</span>
+                  <span>{kindLabel(row().finding.kind)}</span>
                   <span>{ago(row().finding.at, now())}</span>
                   <code class="wide">{row().finding.uri}</code>
                 </span>

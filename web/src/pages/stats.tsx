@@ -4,7 +4,7 @@ import { createMemo, createResource, For, lazy, Show, Suspense } from "solid-js"
 import type { ApiError } from "../data/api.ts";
 import { ago, count, displayName, exact, money, percent, plural } from "../data/format.ts";
 import { formatRoute } from "../data/route.ts";
-import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueInWords } from "../data/stats.ts";
+import { amountOf, type Group, STATS_MEASURES, type StatsLine, type StatsMeasure, valueText } from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
 import { totalTokens } from "../data/types.ts";
 import { now, useClock } from "../state/clock.ts";
@@ -33,7 +33,7 @@ const CHARTS: readonly (readonly [Group, string])[] = [
   ["template", "By task template"],
 ];
 
-/** What all agents together took, and what for. */
+/** Usage of all agents, by group. */
 export default function Stats() {
   useClock();
   document.title = "Stats · retinue";
@@ -48,15 +48,15 @@ export default function Stats() {
         <span class="filters">
           <select aria-label="Period" onChange={(event) => setParams({ since: event.currentTarget.value || null })}>
             <For each={PERIODS}>
-              {([value, words]) => (
+              {([value, label]) => (
                 <option value={value} selected={(since() ?? "") === value}>
-                  {words}
+                  {label}
                 </option>
               )}
             </For>
           </select>
           <fieldset class="switch">
-            <legend class="sr">What bars measure</legend>
+            <legend class="sr">Measure</legend>
             <For each={STATS_MEASURES}>
               {(one) => (
                 <button type="button" aria-pressed={measure() === one} onClick={() => setParams({ measure: one === "cost" ? null : one })}>
@@ -70,7 +70,14 @@ export default function Stats() {
       <Show when={error()}>{(failure) => <Failure error={failure()} onRetry={reload} />}</Show>
       <Show when={stats()}>
         {(found) => (
-          <Show when={found().total.agents > 0} fallback={<p class="muted">Nothing was spent in this time.</p>}>
+          <Show when={found().total.agents > 0} fallback={<p class="muted">No usage in this period.</p>}>
+            <Show when={found().incomplete}>
+              {(far) => (
+                <p class="incomplete" data-testid="incomplete">
+                  These sums are not complete: {exact(far().all - far().done)} of {plural(far().all, "file")} are still to be read.
+                </p>
+              )}
+            </Show>
             <InShort total={found().total} measure={measure()} />
             <div class="charts">
               <DayChart lines={found().by.day} measure={measure()} />
@@ -95,7 +102,7 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
     <dl class="in-short">
       <div>
         <dt>Cost</dt>
-        <dd data-total="cost">{valueInWords(props.total, "cost")}</dd>
+        <dd data-total="cost">{valueText(props.total, "cost")}</dd>
       </div>
       <div>
         <dt>Tokens</dt>
@@ -105,21 +112,21 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
         <dt>{plural(props.total.threads, "thread")}</dt>
         <dd data-total="agents">{plural(props.total.agents, "agent")}</dd>
       </div>
-      <div class="split" title="What the threads did themselves, and what they had others do">
+      <div class="split" title="Usage of the threads themselves and of their sub-agents">
         <dt>
           Own {percent(own())} · delegated {percent(part(props.total.delegated))}
         </dt>
         <dd>
-          <span class="split-bar" role="img" aria-label={`${valueInWords(props.total.delegated, props.measure)} of it delegated`}>
+          <span class="split-bar" role="img" aria-label={`${valueText(props.total.delegated, props.measure)} of it delegated`}>
             <span class="own" ref={(element) => createMemo(() => element.style.setProperty("width", `${own() * 100}%`))} />
           </span>
-          <span class="muted">{valueInWords(props.total.delegated, props.measure)} delegated</span>
+          <span class="muted">{valueText(props.total.delegated, props.measure)} delegated</span>
         </dd>
       </div>
-      <div class="split" title="Of agents whose result was an error">
+      <div class="split" title="Usage of agents that ended with an error">
         <dt>Spent on agents that failed</dt>
         <dd data-total="failed">
-          {valueInWords(props.total.failed, props.measure)}{" "}
+          {valueText(props.total.failed, props.measure)}{" "}
           <span class="muted">
             {percent(part(props.total.failed))}, {plural(props.total.failed.agents, "agent")}
           </span>
@@ -129,22 +136,22 @@ function InShort(props: { total: StatsLine; measure: StatsMeasure }) {
   );
 }
 
-/** The threads behind a bar. */
+/** The threads of a bar. */
 function Behind(props: { behind: string; measure: StatsMeasure; since: string | undefined }) {
-  const asked = createMemo(() => {
+  const query = createMemo(() => {
     const at = props.behind.indexOf(":");
     return { by: (at < 0 ? props.behind : props.behind.slice(0, at)) as Group, key: at < 0 ? null : props.behind.slice(at + 1), since: props.since };
   });
-  const [threads] = createResource(asked, ({ by, key, since }) => api.threadsBehind(by, key, since));
+  const [threads] = createResource(query, ({ by, key, since }) => api.threadsBehind(by, key, since));
   return (
     <Suspense>
-      <Overlay label="Threads behind this bar" class="drawer" onClose={() => setParams({ behind: null })}>
+      <Overlay label="Threads of this bar" class="drawer" onClose={() => setParams({ behind: null })}>
         <h2>
-          {asked().by}: {asked().key === null ? "(unknown)" : oneLine(asked().key ?? "", 160)}
+          {query().by}: {query().key === null ? "(unknown)" : oneLine(query().key ?? "", 160)}
         </h2>
         <Show when={threads.error as ApiError | undefined}>{(error) => <Failure error={error()} />}</Show>
         <Show when={threads.state === "ready" && threads()?.items.length === 0}>
-          <p class="muted">No thread is behind it in this time.</p>
+          <p class="muted">No threads in this period.</p>
         </Show>
         <ul class="behind">
           <For each={threads.state === "ready" ? threads()?.items : []}>

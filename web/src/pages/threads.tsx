@@ -27,7 +27,7 @@ const TIMES = [
 export default function Threads() {
   return (
     <Show when={route().params.q} fallback={<ThreadList />} keyed>
-      {(words) => <SearchResults words={words} />}
+      {(text) => <SearchResults text={text} />}
     </Show>
   );
 }
@@ -71,7 +71,7 @@ function ThreadList() {
         </Match>
         <Match when={list.loaded() && rows().length === 0}>
           <div class="nothing">
-            <p class="big">No thread fits these filters.</p>
+            <p class="big">No thread matches these filters.</p>
             <button type="button" onClick={() => setParams({ product: null, project: null, status: null, since: null })}>
               Show all
             </button>
@@ -92,7 +92,7 @@ function ThreadList() {
           />
           <p class="foot muted">
             {plural(totals().threads, "thread")} with {plural(totals().agents, "agent")} below them · {money(totals().cost)} where prices are known
-            <Show when={reading()}>{(far) => ` · reading: ${far().done} of ${far().all} files`}</Show>
+            <Show when={reading()}> · reading</Show>
           </p>
         </Match>
       </Switch>
@@ -139,10 +139,10 @@ function ThreadLine(props: { record: AgentRecord; selected: boolean; index: numb
           <StatusCounts counts={record().counts.byStatus} />
         </Show>
       </span>
-      <span class="number wide" title="Tokens, with everything below">
+      <span class="number wide" title="Tokens of the subtree">
         {count(totalTokens(record().usage.subtree))}
       </span>
-      <span class="number" title="Cost, with everything below">
+      <span class="number" title="Cost of the subtree">
         {money(record().usage.subtree.costUsd)}
       </span>
       <span class="number when wide" title={record().lastActivityAt ?? ""}>
@@ -185,9 +185,9 @@ function Choice(props: { label: string; name: string; value: string | null; any:
         {props.any}
       </option>
       <For each={props.options}>
-        {([value, words]) => (
+        {([value, text]) => (
           <option value={value} selected={props.value === value}>
-            {oneLine(words, 40)}
+            {oneLine(text, 40)}
           </option>
         )}
       </For>

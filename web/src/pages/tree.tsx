@@ -7,7 +7,7 @@ import { useClock } from "../state/clock.ts";
 import { listKeys, useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { useThread } from "../state/thread.ts";
-import { tell } from "../state/toast.ts";
+import { showToast } from "../state/toast.ts";
 import { AgentTip } from "../view/agent-tip.tsx";
 import { Failure } from "../view/failure.tsx";
 import { List } from "../view/list.tsx";
@@ -20,9 +20,9 @@ const Why = lazy(() => import("../view/why.tsx"));
 const Relink = lazy(() => import("../view/relink.tsx"));
 
 const ROW_PX = 34;
-/** Sorted rows change places at most this often, so that one can click on them. */
+/** Sorted rows are reordered at most this often, so that they can be clicked. */
 const RESORT_MS = 1_000;
-const MODE_WORDS: Readonly<Record<Mode, string>> = { both: "Own and Σ", own: "Own", total: "Σ with everything below" };
+const MODE_WORDS: Readonly<Record<Mode, string>> = { both: "Own and Σ", own: "Own", total: "Σ subtree" };
 
 export default function Tree(props: { uri: string }) {
   useClock();
@@ -57,7 +57,7 @@ export default function Tree(props: { uri: string }) {
     return root === null ? [] : treeRows(thread.set, root, (uri) => folded().has(uri), sort(), Date.now()).map((row) => ({ ...row, id: row.uri }));
   });
 
-  // Whoever comes with the address of an agent below finds it selected.
+  // If the URL names an agent below, it is selected.
   const selectedUri = () => route().params.sel ?? (props.uri === thread.root() ? null : props.uri);
   const selected = createMemo(() => rows().findIndex((row) => row.uri === selectedUri()));
   const select = (uri: string | undefined) => {
@@ -126,18 +126,18 @@ export default function Tree(props: { uri: string }) {
     const fold = (to: boolean) => () => setFolded((before) => new Set(to ? [...before, ...below] : [...before].filter((one) => !below.includes(one))));
     return [
       { label: "Open", key: "Enter", run: () => go("agent", uri) },
-      { label: "How we know", key: "w", run: () => why(uri) },
+      { label: "Evidence", key: "w", run: () => why(uri) },
       ...(below.length === 0
         ? []
         : [
             { label: "Fold everything below", run: fold(true) },
             { label: "Unfold everything below", run: fold(false) },
           ]),
-      { label: "Move under …", run: () => setRelinking(agent) },
+      { label: "Change parent …", run: () => setRelinking(agent) },
       ...(agent.link?.source === "manual"
-        ? [{ label: "Undo manual link", run: () => void import("../view/relink.tsx").then(({ undoLink }) => undoLink(uri, thread)) }]
+        ? [{ label: "Remove manual link", run: () => void import("../view/relink.tsx").then(({ undoLink }) => undoLink(uri, thread)) }]
         : []),
-      { label: "Copy URI", run: () => void navigator.clipboard.writeText(uri).then(() => tell("Copied")) },
+      { label: "Copy URI", run: () => void navigator.clipboard.writeText(uri).then(() => showToast("Copied")) },
     ];
   };
 
@@ -237,7 +237,7 @@ export default function Tree(props: { uri: string }) {
   );
 }
 
-/** Sorts by a column when pressed: the largest first, then the smallest, then as they began. */
+/** Sorts by a column: descending, then ascending, then by start time. */
 function Head(props: { columns: ReturnType<typeof layout>["columns"]; status: boolean; sort: Sort | null }) {
   const key = () => (props.sort === null ? null : `${props.sort.total ? "Σ" : ""}${props.sort.by}`);
   const press = (id: string, first: boolean) => () => {
@@ -265,7 +265,7 @@ function Head(props: { columns: ReturnType<typeof layout>["columns"]; status: bo
             class="cell number"
             classList={{ total: shown.total }}
             data-sort={shown.key}
-            title={`${shown.column.says}${shown.total ? "; with everything below" : "; of the agent alone"}`}
+            title={`${shown.column.text}${shown.total ? "; subtree" : "; own"}`}
             aria-pressed={key() === shown.key}
             onClick={press(shown.key, true)}
           >

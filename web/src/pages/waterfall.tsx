@@ -17,7 +17,7 @@ import { WaterfallView } from "../view/waterfall.tsx";
 
 const MEASURE_WORDS: Readonly<Record<Measure, string>> = { time: "Time worked", cost: "Cost", tokens: "Tokens", calls: "Model calls" };
 
-/** While somebody works, the right edge moves this often. */
+/** Update interval of the right edge while agents run. */
 const GROWS_MS = 200;
 
 export default function WaterfallPage(props: { uri: string }) {
@@ -106,10 +106,7 @@ export default function WaterfallPage(props: { uri: string }) {
           >
             <label>
               <span class="muted">Width</span>
-              <select
-                aria-label="What the width says"
-                onChange={(event) => setParams({ by: event.currentTarget.value === "time" ? null : event.currentTarget.value })}
-              >
+              <select aria-label="Width" onChange={(event) => setParams({ by: event.currentTarget.value === "time" ? null : event.currentTarget.value })}>
                 <For each={MEASURES}>
                   {(one) => (
                     <option value={one} selected={measure() === one}>
@@ -121,7 +118,7 @@ export default function WaterfallPage(props: { uri: string }) {
             </label>
           </Show>
           <Show when={!isIcicle() && route().params.path !== "0" && (picture()?.rows.length ?? 0) > 1 && longest().length > 0}>
-            <span class="critical-words" title="What the end had to wait for: make one of these faster, and all of it is">
+            <span class="critical-words" title="Critical path: the work that determined when the thread ended">
               <For each={longest()}>
                 {({ uri, name, part }) => (
                   <button type="button" class="quiet" onClick={() => select(uri)}>
@@ -141,7 +138,7 @@ export default function WaterfallPage(props: { uri: string }) {
           </label>
         </div>
         <Show when={spans.error()}>{(error) => <Failure error={error()} />}</Show>
-        <Show when={picture()} fallback={<p class="waiting muted">Reading what everybody did …</p>}>
+        <Show when={picture()} fallback={<p class="waiting muted">Loading spans …</p>}>
           {(shown) => (
             <Show
               when={hasTable()}
@@ -162,7 +159,7 @@ export default function WaterfallPage(props: { uri: string }) {
 
 function Legend() {
   return (
-    <ul class="legend" aria-label="What the bars mean">
+    <ul class="legend" aria-label="Legend">
       <li class="model">model</li>
       <li class="tool">tool</li>
       <li class="failed">failed</li>

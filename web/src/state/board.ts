@@ -3,7 +3,7 @@ import type { ApiError } from "../data/api.ts";
 import type { Card } from "../data/board.ts";
 import { api, listen } from "./server.ts";
 
-/** All cards, kept up to date. `onChange` hears of each one that changed, and of how it was before. */
+/** All cards, kept up to date. `onChange` is called with the old and new version of each changed card. */
 export function useCards(onChange: (before: Card | undefined, now: Card) => void = () => {}) {
   const [cards, setCards] = createSignal<ReadonlyMap<string, Card>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
@@ -19,7 +19,7 @@ export function useCards(onChange: (before: Card | undefined, now: Card) => void
       setCards(new Map(body.items.map((card) => [card.id, card])));
       setLoaded(true);
       setError(null);
-      heardUntil(live);
+      setPosition(live);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
     }
@@ -36,7 +36,7 @@ export function useCards(onChange: (before: Card | undefined, now: Card) => void
     setCards(after);
     for (const [id, card] of changed) if (card !== null) onChange(before.get(id), card);
   };
-  const heardUntil = listen(() => ({ cards: "true" }), { news: ({ cards: changed }) => take(changed), reset: () => void load() });
+  const setPosition = listen(() => ({ cards: "true" }), { changes: ({ cards: changed }) => take(changed), reset: () => void load() });
   void load();
   onCleanup(() => loading.abort());
   return { cards, loaded, error, retry: () => void load() };

@@ -7,7 +7,7 @@ export { now };
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** Lets the clock go as long as the component lives. Without anybody who needs it there is no timer. */
+/** Runs the clock while the component lives. Without users there is no timer. */
 export function useClock(): void {
   watchers += 1;
   setNow(Date.now());

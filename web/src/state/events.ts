@@ -6,18 +6,18 @@ import { api, listen } from "./server.ts";
 
 export interface Events {
   readonly items: Accessor<readonly KeptEvent[]>;
-  /** All that happened so far is here. */
+  /** True when all past events are loaded. */
   readonly complete: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
 }
 
 const PAGE = 500;
-/** The first page is small: it is what one sees first. */
+/** Small, because it is visible first. */
 const FIRST_PAGE = 100;
 
-/** What happened to one agent, or to all of a thread, page by page, and then whatever happens next. */
+/** The events of an agent or a whole thread: past ones page by page, then live. */
 export function useEvents(address: Accessor<string | null>, options: { subtree: boolean; isOurs: (event: AgentEvent) => boolean }): Events {
-  /** Another selection in the address is no other agent: nothing is loaded again for it. */
+  /** Another selection in the URL is not another agent: nothing is loaded again. */
   const uri = createMemo(address);
   let list = new EventList();
   let loading = new AbortController();
@@ -47,7 +47,7 @@ export function useEvents(address: Accessor<string | null>, options: { subtree: 
         );
         if (signal.aborted) return;
         add(page.items);
-        heardUntil(live);
+        setPosition(live);
         after = page.next;
         left = page.items.length > 0 && page.first + page.items.length < page.total;
       }
@@ -62,8 +62,8 @@ export function useEvents(address: Accessor<string | null>, options: { subtree: 
       if (of !== null) void load(of);
     }),
   );
-  const heardUntil = listen(() => ({ [options.subtree ? "log" : "events"]: uri() }), {
-    news: ({ events }) => add(events.filter(options.isOurs)),
+  const setPosition = listen(() => ({ [options.subtree ? "log" : "events"]: uri() }), {
+    changes: ({ events }) => add(events.filter(options.isOurs)),
     reset: () => {
       const of = uri();
       if (of !== null) void load(of);

@@ -2,17 +2,17 @@ import { onCleanup } from "solid-js";
 
 export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-/** The newest first: a dialog is asked before the page below it. */
+/** Newest first: a dialog handles keys before the page below it. */
 const layers: { readonly keys: Keys; readonly modal: boolean }[] = [];
 
-/** Keys that work while the component lives. Behind a modal layer nothing else does. */
+/** Keys that work while the component lives. A modal layer blocks all others. */
 export function useKeys(keys: Keys, modal = false): void {
   const layer = { keys, modal };
   layers.unshift(layer);
   onCleanup(() => layers.splice(layers.indexOf(layer), 1));
 }
 
-/** Arrows and letters belong to a field while one writes in it. */
+/** While a field has the focus, arrows and letters belong to it. */
 function isWriting(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.matches("input:not([type=checkbox]), textarea, select") || target.isContentEditable);
 }
@@ -21,7 +21,7 @@ export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isWriting(event.target) && event.key !== "Escape") return;
-    // A focused button, box or link is pressed by these keys, not the list behind it.
+    // These keys activate a focused button, box or link, not the list behind it.
     if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, summary, input") !== null)
       return;
     for (const { keys, modal } of layers) {
@@ -36,11 +36,11 @@ export function listenToKeys(): void {
   });
 }
 
-/** Moving through a list by letters and arrows. */
+/** List navigation by letters and arrows. */
 export function listKeys(list: { count: () => number; selected: () => number; select: (index: number) => void; open: (index: number) => void }): Keys {
   const to = (index: number) => {
     if (list.count() === 0) return;
-    // From here on, Enter means the row, not the button that was pressed last.
+    // From here on, Enter opens the row, not the last pressed button.
     document.querySelector<HTMLElement>(".list")?.focus({ preventScroll: true });
     list.select(Math.max(0, Math.min(list.count() - 1, index)));
   };

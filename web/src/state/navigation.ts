@@ -11,7 +11,7 @@ export function go(page: Page, uri: string | null = null, params: Readonly<Recor
   location.hash = formatRoute({ page, uri, params });
 }
 
-/** Changes what the address says about this view; the way back leads to the view before, not to every change. */
+/** Changes URL parameters of this view without adding a history entry. */
 export function setParams(changes: Readonly<Record<string, string | null>>): void {
   const { page, uri, params } = route();
   const hash = formatRoute({ page, uri, params: { ...params, ...changes } });

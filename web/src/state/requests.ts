@@ -8,15 +8,15 @@ export interface AgentRequests {
   readonly items: Accessor<readonly RequestRecord[]>;
   readonly isLoaded: Accessor<boolean>;
   readonly error: Accessor<ApiError | null>;
-  /** Loads older ones; null where there are none. */
+  /** Loads older ones; null if there are none. */
   readonly older: Accessor<(() => Promise<void>) | null>;
 }
 
 const PAGE = 100;
-/** While an agent works, its requests are asked for again at most this often. */
+/** Minimum interval between requests while an agent runs. */
 const AGAIN_MS = 1_000;
 
-/** What one agent asked the API, a page at a time; `pulse` changes whenever something happened. */
+/** The API requests of one agent, page by page; `pulse` changes on every update. */
 export function useRequests(agent: Accessor<string>, isWork: Accessor<boolean>, pulse: Accessor<unknown>): AgentRequests {
   const [items, setItems] = createSignal<readonly RequestRecord[]>([]);
   const [next, setNext] = createSignal<string | null>(null);

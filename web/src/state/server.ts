@@ -6,30 +6,30 @@ import type { AgentEvent, AgentRecord, Doctor, Health, Trouble } from "../data/t
 
 export const api = new Api((url, init) => fetch(url, init));
 
-export interface LiveNews {
-  /** The newest record of each agent that changed. */
+export interface LiveChanges {
+  /** The newest record of each changed agent. */
   readonly agents: readonly AgentRecord[];
   readonly events: readonly AgentEvent[];
   readonly removed: readonly string[];
-  /** By id; null for one that was removed. */
+  /** By id; null for a deleted card. */
   readonly cards: ReadonlyMap<string, Card | null>;
 }
 
-/** What of the stream is of interest; what is null is not. */
+/** Query parameters of the live stream; null ones are omitted. */
 export type Interest = Readonly<Record<string, string | null>>;
 
 export interface LiveListener {
-  news(news: LiveNews): void;
-  /** Everything has to be asked for again. */
+  changes(changes: LiveChanges): void;
+  /** Everything has to be fetched again. */
   reset(): void;
 }
 
-/** News are handed on together, so that a page does its work at most this often however much happens. */
+/** Changes are delivered in batches at this interval. */
 const FLUSH_MS = 60;
-/** A hidden page gives its connection back: browsers have few for one server. */
+/** A hidden page closes its connection, because browsers limit connections per server. */
 const HIDDEN_MS = 30_000;
 
-/** Who listens to what, and from where on; undefined until it has got something to go on from. */
+/** Listeners with their interests and start positions; undefined until the listener has loaded its data. */
 const listeners = new Map<LiveListener, { readonly interest: Interest; since: string | null | undefined }>();
 const [connection, setConnection] = createSignal<Connection>("connecting");
 
@@ -79,12 +79,12 @@ function flushSoon(): void {
   isFlushing = true;
   setTimeout(() => {
     isFlushing = false;
-    const news: LiveNews = { agents: [...agents.values()], events, removed: [...removed], cards };
+    const changes: LiveChanges = { agents: [...agents.values()], events, removed: [...removed], cards };
     agents = new Map();
     events = [];
     removed = new Set();
     cards = new Map();
-    for (const listener of listeners.keys()) listener.news(news);
+    for (const listener of listeners.keys()) listener.changes(changes);
   }, FLUSH_MS);
 }
 
@@ -99,8 +99,8 @@ const stream = new LiveStream({
 });
 
 /**
- * Listens as long as the component lives; what is of interest may change meanwhile.
- * The stream begins once everybody has said, by calling what is returned, where the answer stands that it goes on from.
+ * Listens while the component lives; the interest may change. The stream starts once every listener has called the
+ * returned function with the position of its data.
  */
 export function listen(interest: () => Interest, listener: LiveListener): (since: string | null) => void {
   createEffect(() => listeners.set(listener, { interest: interest(), since: undefined }));
@@ -124,7 +124,7 @@ function follow(): void {
 
 const [reading, setReading] = createSignal<Health["reading"]>(null);
 
-/** How far the server's first look is; null once it has read everything. */
+/** Progress of the server's initial reading; null when complete. */
 export { reading };
 
 const READING_MS = 500;
@@ -138,7 +138,7 @@ async function watchReading(): Promise<void> {
   else if (before !== null) handlers.reset();
 }
 
-/** Somebody wants to hear of news even while the page is hidden. */
+/** Keep the connection while the page is hidden. */
 let listensHidden = false;
 
 export function listenWhileHidden(wanted: boolean): void {
@@ -159,10 +159,10 @@ const [doctor, setDoctor] = createSignal<Doctor | null>(null);
 
 export { doctor };
 
-/** What was found where. Asked for once at the beginning, for the names of the products. */
-export async function askDoctor(): Promise<void> {
+/** The report of `retinue doctor`. Loaded once at the start, for the names of products. */
+export async function loadDoctor(): Promise<void> {
   setDoctor(await api.doctor());
 }
 
-/** The product's own name, where it is known. */
+/** The product's name, if known. */
 export const productOf = (provider: string) => doctor()?.roots.find((root) => root.provider === provider)?.product ?? provider;

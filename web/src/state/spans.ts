@@ -7,73 +7,73 @@ import type { Thread } from "./thread.ts";
 
 export interface Spans {
   readonly set: SpanSet;
-  /** Changes with anything in it; 0 until the first answer is there. */
+  /** Changes with every update; 0 until the first response. */
   readonly version: Accessor<number>;
   readonly error: Accessor<ApiError | null>;
 }
 
-/** Records change many times a second; what is new is asked for at most this often. */
+/** Minimum interval between requests, because records change many times a second. */
 const AGAIN_MS = 400;
 
-/** The spans of a thread's agents, asked for beside its records. These tell when there is something new; then only that is asked for. */
+/** The spans of a thread's agents. Changed records trigger a request for new spans only. */
 export function useSpans(uri: Accessor<string>, thread: Thread): Spans {
   let set = new SpanSet();
-  let asking = new AbortController();
+  let aborter = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isAsking = false;
   let isStale = false;
   const [version, setVersion] = createSignal(0);
   const [error, setError] = createSignal<ApiError | null>(null);
 
-  async function ask(): Promise<void> {
+  async function fetchNew(): Promise<void> {
     if (isAsking) {
       isStale = true;
       return;
     }
     isAsking = true;
     isStale = false;
-    const { signal } = asking;
+    const { signal } = aborter;
     try {
-      const answer = await api.spans(wanted(), set.next, signal);
+      const response = await api.spans(threadUri(), set.next, signal);
       if (signal.aborted) return;
-      set.take(answer);
+      set.take(response);
       setError(null);
-      if (answer.whole || answer.items.length > 0) setVersion((n) => n + 1);
+      if (response.whole || response.items.length > 0) setVersion((n) => n + 1);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
     } finally {
       if (!signal.aborted) {
         isAsking = false;
-        if (isStale) askSoon();
+        if (isStale) fetchSoon();
       }
     }
   }
 
-  function askSoon(): void {
+  function fetchSoon(): void {
     timer ??= setTimeout(() => {
       timer = undefined;
-      void ask();
+      void fetchNew();
     }, AGAIN_MS);
   }
 
   function stop(): void {
-    asking.abort();
+    aborter.abort();
     clearTimeout(timer);
     timer = undefined;
     isAsking = false;
   }
 
-  const wanted = createMemo(() => threadOf(uri()));
+  const threadUri = createMemo(() => threadOf(uri()));
   createEffect(
-    on(wanted, () => {
+    on(threadUri, () => {
       stop();
-      asking = new AbortController();
+      aborter = new AbortController();
       set = new SpanSet();
       setVersion(0);
-      void ask();
+      void fetchNew();
     }),
   );
-  createEffect(on(thread.pulse, () => version() > 0 && askSoon(), { defer: true }));
+  createEffect(on(thread.pulse, () => version() > 0 && fetchSoon(), { defer: true }));
   onCleanup(stop);
 
   return {

@@ -1,49 +1,49 @@
 import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
 import type { ApiError } from "../data/api.ts";
-import type { StatsAnswer } from "../data/stats.ts";
+import type { StatsResponse } from "../data/stats.ts";
 import { api, listen } from "./server.ts";
 
-/** Everything is added up anew for each answer; nobody reads sums faster than this. */
+/** Minimum interval between requests, because each one computes all sums. */
 const AGAIN_MS = 3_000;
 
-/** What was spent, kept up to date while agents work. */
+/** Usage statistics, kept up to date while agents run. */
 export function useStats(since: Accessor<string | undefined>): {
-  readonly stats: Accessor<StatsAnswer | null>;
+  readonly stats: Accessor<StatsResponse | null>;
   readonly error: Accessor<ApiError | null>;
   reload(): void;
 } {
-  const [stats, setStats] = createSignal<StatsAnswer | null>(null);
+  const [stats, setStats] = createSignal<StatsResponse | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
-  let asking = new AbortController();
+  let aborter = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const ask = async () => {
-    asking.abort();
-    asking = new AbortController();
-    const { signal } = asking;
+  const load = async () => {
+    aborter.abort();
+    aborter = new AbortController();
+    const { signal } = aborter;
     try {
-      const answer = await api.stats(since(), signal);
+      const response = await api.stats(since(), signal);
       if (signal.aborted) return;
-      setStats(answer);
+      setStats(response);
       setError(null);
-      // The sums say nothing of the stream: it begins where it stands.
-      heardUntil(null);
+      // Statistics have no stream position: start at the current one.
+      setPosition(null);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
     }
   };
-  createEffect(on(since, () => void ask()));
-  const heardUntil = listen(() => ({ threads: "true" }), {
-    news: () => {
+  createEffect(on(since, () => void load()));
+  const setPosition = listen(() => ({ threads: "true" }), {
+    changes: () => {
       timer ??= setTimeout(() => {
         timer = undefined;
-        void ask();
+        void load();
       }, AGAIN_MS);
     },
-    reset: () => void ask(),
+    reset: () => void load(),
   });
   onCleanup(() => {
-    asking.abort();
+    aborter.abort();
     clearTimeout(timer);
   });
-  return { stats, error, reload: () => void ask() };
+  return { stats, error, reload: () => void load() };
 }

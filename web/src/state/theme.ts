@@ -15,7 +15,7 @@ export function setTheme(next: Theme): void {
   applyTheme();
 }
 
-/** The style sheet follows the system unless this says otherwise. */
+/** The style sheet follows the system unless this overrides it. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = theme();
 }

@@ -7,7 +7,7 @@ import { api, listen } from "./server.ts";
 
 const PAGE = 100;
 
-/** Top-level threads, page by page as one asks for more, kept up to date. */
+/** Top-level threads, loaded page by page and kept up to date. */
 export function useThreadList(filters: () => ThreadFilters) {
   const [records, setRecords] = createSignal<ReadonlyMap<string, AgentRecord>>(new Map());
   const [loaded, setLoaded] = createSignal(false);
@@ -27,13 +27,13 @@ export function useThreadList(filters: () => ThreadFilters) {
       setRecords((before) => new Map([...before, ...page.items.map((record) => [record.uri, record] as const)]));
       setLoaded(true);
       setError(null);
-      heardUntil(live);
+      setPosition(live);
     } catch (failure) {
       if (!mine.signal.aborted) setError(failure as ApiError);
     } finally {
       if (loading === mine) loading = null;
     }
-    // A rare status may be far down: what the server cannot filter is looked for page by page.
+    // The server cannot filter by status: load further pages until enough match.
     if (!mine.signal.aborted && status !== null && cursor !== null) void more();
   }
 
@@ -47,15 +47,15 @@ export function useThreadList(filters: () => ThreadFilters) {
   }
 
   createEffect(on(() => JSON.stringify(filters()), begin));
-  const heardUntil = listen(() => ({ threads: "true" }), {
-    news: ({ agents, removed }) => {
+  const setPosition = listen(() => ({ threads: "true" }), {
+    changes: ({ agents, removed }) => {
       const roots = agents.filter((record) => record.parent === null);
       if (roots.length === 0 && !removed.some((uri) => records().has(uri))) return;
       setRecords((before) => {
         const after = new Map(before);
         for (const uri of removed) after.delete(uri);
         for (const record of roots) after.set(record.uri, record);
-        // One that moved below another thread is no thread of its own any more.
+        // A thread that moved below another one is no longer a thread.
         for (const record of agents) if (record.parent !== null && threadOf(record.uri) !== record.uri) after.delete(record.uri);
         return after;
       });

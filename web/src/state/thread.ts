@@ -3,15 +3,15 @@ import { AgentSet, type Sums } from "../data/agent-set.ts";
 import type { ApiError } from "../data/api.ts";
 import { threadOf } from "../data/route.ts";
 import type { AgentRecord } from "../data/types.ts";
-import { api, type LiveNews, listen } from "./server.ts";
+import { api, type LiveChanges, listen } from "./server.ts";
 
 /** A thread with all its agents, kept up to date. */
 export interface Thread {
   readonly set: AgentSet;
-  /** Uri of the root, once it is known. */
+  /** The URI of the root, once known. */
   readonly root: Accessor<string | null>;
   readonly error: Accessor<ApiError | null>;
-  /** Changes when agents come, go or move. */
+  /** Changes when agents are added, removed or moved. */
   readonly shape: Accessor<number>;
   /** Changes with any record. */
   readonly pulse: Accessor<number>;
@@ -20,11 +20,11 @@ export interface Thread {
   reload(): Promise<void>;
 }
 
-/** Follows the thread of whatever URI is looked at. Agents tick one by one: only what shows a record is drawn again when it changes. */
+/** Follows the thread of the given URI. Each record is a signal of its own: only what shows it is redrawn. */
 export function useThread(uri: Accessor<string>): Thread {
   let set = new AgentSet();
   let signals = new Map<string, [Accessor<AgentRecord | undefined>, Setter<AgentRecord | undefined>]>();
-  let waiting: LiveNews[] | null = [];
+  let waiting: LiveChanges[] | null = [];
   let loading = new AbortController();
   const [root, setRoot] = createSignal<string | null>(null);
   const [error, setError] = createSignal<ApiError | null>(null);
@@ -39,17 +39,17 @@ export function useThread(uri: Accessor<string>): Thread {
     });
   }
 
-  function take(news: LiveNews, isOld: (record: AgentRecord) => boolean = () => false): void {
+  function take(changes: LiveChanges, isOld: (record: AgentRecord) => boolean = () => false): void {
     const top = root();
     const touched: string[] = [];
     let moved = false;
-    for (const record of news.agents) {
+    for (const record of changes.agents) {
       const isOurs = set.has(record.uri) || record.uri === top || threadOf(record.uri) === top || (record.parent !== null && set.has(record.parent));
       if (!isOurs || isOld(record)) continue;
       if (set.put(record) !== "changed") moved = true;
       touched.push(record.uri);
     }
-    for (const gone of news.removed) {
+    for (const gone of changes.removed) {
       if (!set.remove(gone)) continue;
       moved = true;
       touched.push(gone);
@@ -63,7 +63,7 @@ export function useThread(uri: Accessor<string>): Thread {
     const { signal } = loading;
     waiting = [];
     try {
-      // The address may name the thread by a short form: the record has the full one.
+      // The URL may contain a short form; the record has the full URI.
       const { body: tree, live } = await api.agent(threadOf(uri()), signal);
       const fresh = new AgentSet();
       fresh.putTree(tree);
@@ -72,12 +72,12 @@ export function useThread(uri: Accessor<string>): Thread {
       setError(null);
       setRoot(tree.uri);
       tick([...before, ...fresh.uris()], true);
-      // What arrived meanwhile may be older than the tree.
+      // A change received in the meantime may be older than the tree.
       const isOld = (record: AgentRecord) => (set.get(record.uri)?.lastActivityAt ?? "") > (record.lastActivityAt ?? "");
       const missed = waiting ?? [];
       waiting = null;
-      for (const news of missed) take(news, isOld);
-      heardUntil(live);
+      for (const changes of missed) take(changes, isOld);
+      setPosition(live);
     } catch (failure) {
       if (!signal.aborted) setError(failure as ApiError);
     }
@@ -92,10 +92,10 @@ export function useThread(uri: Accessor<string>): Thread {
       void load();
     }),
   );
-  const heardUntil = listen(() => ({ tree: thread() }), {
-    news: (news) => {
-      if (waiting !== null) waiting.push(news);
-      else take(news);
+  const setPosition = listen(() => ({ tree: thread() }), {
+    changes: (changes) => {
+      if (waiting !== null) waiting.push(changes);
+      else take(changes);
     },
     reset: () => void load(),
   });

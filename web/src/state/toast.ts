@@ -13,7 +13,7 @@ export { toast };
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-export function tell(text: string, more: Partial<Omit<Toast, "text">> = {}): void {
+export function showToast(text: string, more: Partial<Omit<Toast, "text">> = {}): void {
   clearTimeout(timer);
   setToast({ text, isError: false, action: null, ...more });
   timer = setTimeout(() => setToast(null), STAYS_MS);

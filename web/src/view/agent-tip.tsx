@@ -6,12 +6,12 @@ import type { AgentRecord } from "../data/types.ts";
 import { now } from "../state/clock.ts";
 
 const SHOWN_CHARS = 700;
-/** More fits no screen; the agent's page has all of it. */
+/** More does not fit on a screen; the agent's page has the full text. */
 const MOST_CHARS = 6_000;
 
 const LONG_CHARS = 1_500;
 
-/** What an agent was asked: in short, or all of it that fits a screen. */
+/** The prompt of an agent: short, or as much as fits on a screen. */
 export function AgentTip(props: { agent: AgentRecord; whole?: boolean }) {
   const prompt = () => props.agent.prompt ?? "";
   const room = () => (props.whole === true ? MOST_CHARS : SHOWN_CHARS);
@@ -19,11 +19,11 @@ export function AgentTip(props: { agent: AgentRecord; whole?: boolean }) {
     <>
       <div class="tip-title">{oneLine(displayName(props.agent))}</div>
       <p class="muted">
-        {[props.agent.type, ...props.agent.model, duration(ownTime(props.agent, now())), props.agent.background ? "in the background" : null]
+        {[props.agent.type, ...props.agent.model, duration(ownTime(props.agent, now())), props.agent.background ? "background" : null]
           .filter((word) => word !== null)
           .join(" · ")}
       </p>
-      <Show when={prompt() !== ""} fallback={<p class="muted">What it was asked is not recorded.</p>}>
+      <Show when={prompt() !== ""} fallback={<p class="muted">The prompt is not recorded.</p>}>
         <p class="prompt" classList={{ long: props.whole === true && prompt().length > LONG_CHARS }} dir="auto">
           {visible(cutAt(prompt(), room()))}
           {prompt().length > room() ? "…" : ""}
@@ -31,7 +31,7 @@ export function AgentTip(props: { agent: AgentRecord; whole?: boolean }) {
       </Show>
       <Show when={props.agent.counts.spawned > 0}>
         <p class="muted">
-          {plural(props.agent.counts.spawned, "sub-task")} of its own, {plural(props.agent.counts.descendants, "agent")} below it
+          {plural(props.agent.counts.spawned, "sub-agent")}, {plural(props.agent.counts.descendants, "agent")} below it
         </p>
       </Show>
     </>

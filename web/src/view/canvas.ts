@@ -3,7 +3,7 @@ import { theme } from "../state/theme.ts";
 
 export type Palette<Name extends string> = Readonly<Record<Name, string>>;
 
-/** Colours of the style sheet as a canvas wants them; they follow light and dark. */
+/** The style sheet's colours for a canvas, in light and dark mode. */
 export function usePalette<Name extends string>(names: readonly Name[]): Accessor<Palette<Name>> {
   const media = matchMedia("(prefers-color-scheme: dark)");
   const [dark, setDark] = createSignal(media.matches);
@@ -11,12 +11,12 @@ export function usePalette<Name extends string>(names: readonly Name[]): Accesso
   media.addEventListener("change", follow);
   onCleanup(() => media.removeEventListener("change", follow));
   const [palette, setPalette] = createSignal(readPalette(names));
-  // After the style sheet has followed.
+  // After the style sheet was applied.
   createEffect(on([theme, dark], () => queueMicrotask(() => setPalette(() => readPalette(names))), { defer: true }));
   return palette;
 }
 
-/** A variable holds both colours: what it comes to is known only where something is drawn with it. */
+/** A variable has a value for each mode; only a computed style resolves it. */
 function readPalette<Name extends string>(names: readonly Name[]): Palette<Name> {
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name: Name) => {
@@ -28,7 +28,7 @@ function readPalette<Name extends string>(names: readonly Name[]): Palette<Name>
   return found;
 }
 
-/** Makes a canvas as large as it is shown, sharp on any screen, and gives what to draw with, in pixels of the page. */
+/** Resizes a canvas to its displayed size and pixel ratio, and returns its context in CSS pixels. */
 export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
   const ratio = devicePixelRatio || 1;
   const [wide, high] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -44,7 +44,7 @@ export function prepare(canvas: HTMLCanvasElement, width: number, height: number
   return context;
 }
 
-/** Calls once for each frame in which something changed. `scene` says what is drawn and is asked right away, so that its changes are heard of. */
+/** Paints once per frame in which something changed. `scene` is called synchronously to track its dependencies. */
 export function usePainting<Scene>(scene: () => Scene, paint: (scene: Scene) => void): void {
   let frame = 0;
   let newest: Scene;
@@ -58,7 +58,7 @@ export function usePainting<Scene>(scene: () => Scene, paint: (scene: Scene) => 
   onCleanup(() => cancelAnimationFrame(frame));
 }
 
-/** How large an element is, as long as the component lives. */
+/** The size of an element while the component lives. */
 export function useSize(element: () => HTMLElement | undefined): Accessor<{ readonly width: number; readonly height: number }> {
   const [size, setSize] = createSignal({ width: 0, height: 0 });
   onMount(() => {

@@ -10,11 +10,11 @@ import { StatusMark } from "./status.tsx";
 const LISTED = 200;
 const SHOWN = 40;
 
-/** Makes a card, or changes its title and threads. */
+/** Creates a card, or changes its title and threads. */
 export default function CardDialog(props: { card: Card | null; taken: readonly Card[]; onClose: () => void }) {
   const [title, setTitle] = createSignal(props.card?.title ?? "");
   const [threads, setThreads] = createSignal<readonly string[]>(props.card?.threads ?? []);
-  const [words, setWords] = createSignal("");
+  const [query, setQuery] = createSignal("");
   const [wrong, setWrong] = createSignal("");
   const [found] = createResource(async () => (await api.threads({ limit: LISTED })).body.items);
   const elsewhere = createMemo(() => new Set(props.taken.filter((card) => card.id !== props.card?.id).flatMap((card) => card.threads)));
@@ -23,12 +23,12 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
     return record === undefined ? uri : displayName(record);
   };
   const fitting = createMemo(() => {
-    const wanted = words().toLowerCase().trim();
+    const text = query().toLowerCase().trim();
     const free = (found.latest ?? []).filter((record) => !elsewhere().has(record.uri) && !threads().includes(record.uri));
-    return free.filter((record) => `${displayName(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+    return free.filter((record) => `${displayName(record)} ${record.uri} ${record.project ?? ""}`.toLowerCase().includes(text)).slice(0, SHOWN);
   });
-  /** One that is not listed, or has not begun. */
-  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && fitting().length === 0 && !threads().includes(words().trim()) ? words().trim() : null);
+  /** A URI that is not in the list, or has not begun. */
+  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(query().trim()) && fitting().length === 0 && !threads().includes(query().trim()) ? query().trim() : null);
   const save = async () => {
     try {
       const name = title().trim();
@@ -52,7 +52,7 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
           type="text"
           maxlength="500"
           value={title()}
-          placeholder={threads().length > 0 ? "Title; left empty, that of its first thread" : "Title"}
+          placeholder={threads().length > 0 ? "Title (default: that of the first thread)" : "Title"}
           aria-label="Title"
           autocomplete="off"
           onInput={(event) => setTitle(event.currentTarget.value)}
@@ -63,7 +63,7 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
             {(uri) => (
               <li>
                 <span dir="auto">{oneLine(nameFor(uri), 80)}</span>
-                <button type="button" class="quiet small" aria-label={`Take out ${uri}`} onClick={() => setThreads((all) => all.filter((one) => one !== uri))}>
+                <button type="button" class="quiet small" aria-label={`Remove ${uri}`} onClick={() => setThreads((all) => all.filter((one) => one !== uri))}>
                   ✕
                 </button>
               </li>
@@ -72,11 +72,11 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
         </ul>
         <input
           type="search"
-          placeholder="Add a thread: words of its title, or its URI"
+          placeholder="Add a thread by title or URI"
           aria-label="Find a thread"
           autocomplete="off"
           spellcheck={false}
-          onInput={(event) => setWords(event.currentTarget.value)}
+          onInput={(event) => setQuery(event.currentTarget.value)}
         />
         <ul class="pick">
           <Show when={foreign()}>
@@ -88,7 +88,7 @@ export default function CardDialog(props: { card: Card | null; taken: readonly C
               </li>
             )}
           </Show>
-          <For each={fitting()} fallback={<li class="muted">{found.loading ? "…" : "No other thread fits."}</li>}>
+          <For each={fitting()} fallback={<li class="muted">{found.loading ? "…" : "No other thread matches."}</li>}>
             {(record) => (
               <li>
                 <button type="button" data-add={record.uri} onClick={() => setThreads((all) => [...all, record.uri])}>

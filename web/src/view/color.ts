@@ -1,11 +1,11 @@
 import { type Accessor, createMemo } from "solid-js";
 import type { Thread } from "../state/thread.ts";
 
-/** Far apart for neighbours, however many there are. */
+/** Gives neighbouring indices distant hues. */
 const GOLDEN_ANGLE = 137.508;
 export const hueAt = (index: number) => Math.round(40 + index * GOLDEN_ANGLE) % 360;
 
-/** A colour of its own for every agent of a thread, in the order in which they began. The lightness comes from the style sheet. */
+/** A hue for every agent of a thread, by start time. The lightness is in the style sheet. */
 export function useHues(thread: Thread): Accessor<ReadonlyMap<string, number>> {
   return createMemo(() => {
     thread.shape();

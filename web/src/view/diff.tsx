@@ -1,4 +1,4 @@
-/** Loaded when the first change of a file is shown. */
+/** Loaded when the first file change is shown. */
 import { diffLines } from "diff";
 import { createMemo, createSignal, For, Show } from "solid-js";
 import type { Edit, FileChange } from "../data/edits.ts";
@@ -55,7 +55,7 @@ function Lines(props: { lines: readonly Line[] }) {
 
 function editLines({ before, after }: Edit): Line[] {
   const [old, fresh] = [visible(cutAt(before, MAX_CHARS)), visible(cutAt(after, MAX_CHARS))];
-  // Texts without a common line take long to compare and gain nothing by it.
+  // Texts without a common line take long to compare without benefit.
   const parts = diffLines(old, fresh, { timeout: PATIENCE_MS }) ?? [
     { value: old, removed: true, added: false },
     { value: fresh, removed: false, added: true },
@@ -69,7 +69,7 @@ function editLines({ before, after }: Edit): Line[] {
   });
 }
 
-/** Only what lies around a change. */
+/** Only the lines around a change. */
 function unchanged(lines: readonly string[], isFirst: boolean, isLast: boolean): Line[] {
   const [head, tail] = [isFirst ? 0 : CONTEXT, isLast ? 0 : CONTEXT];
   const same = (text: string): Line => ({ sign: " ", text });

@@ -7,7 +7,7 @@ import { shortName } from "../data/waterfall.ts";
 import { StatusBadge } from "./status.tsx";
 import { typeOf } from "./type-colors.ts";
 
-/** The same as the graph, in words: who came from whom, how, and how we know. */
+/** The graph as a table: parents, kinds of links and their evidence. */
 export function EdgeTable(props: { picture: Graph; agent: (uri: string) => AgentRecord | undefined; messages: readonly Message[]; selected: string | null }) {
   const kinds = createMemo(() => new Map(props.picture.edges.map((edge) => [edge.to, edge.kind])));
   const names = createMemo(() => new Map(props.picture.nodes.map(({ uri, record }) => [uri, shortName(record)])));
@@ -15,15 +15,15 @@ export function EdgeTable(props: { picture: Graph; agent: (uri: string) => Agent
   return (
     <div class="table-scroll">
       <table class="numbers">
-        <caption class="sr">Who came from whom, and who wrote to whom</caption>
+        <caption class="sr">Agents, their parents and messages</caption>
         <thead>
           <tr>
             <th scope="col">Agent</th>
             <th scope="col">Type</th>
             <th scope="col">Status</th>
-            <th scope="col">Came by</th>
+            <th scope="col">Link</th>
             <th scope="col">Below</th>
-            <th scope="col">Known by</th>
+            <th scope="col">Evidence</th>
             <th scope="col">Messages sent</th>
             <th scope="col">Received</th>
           </tr>

@@ -40,7 +40,7 @@ const STATUS_COLORS: Readonly<Record<Status, (typeof COLORS)[number]>> = {
   shutdown: "shutdown",
   notFound: "idle",
 };
-/** By their pattern; colours say something else. */
+/** Distinguished by pattern, because colours have another meaning. */
 const DASHES: Readonly<Record<EdgeKind, string | undefined>> = { spawned: undefined, forked: "7 3", revived: "10 3 2 3", external: "2 3" };
 const EDGE_WORDS: Readonly<Record<EdgeKind, string>> = { spawned: "spawned", forked: "forked", revived: "revived by a message", external: "external" };
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
@@ -54,10 +54,10 @@ interface Look {
   readonly y: number;
 }
 
-/** The tree as a drawing. Everything in it has its colours with it, so that it can be saved as it is. */
+/** The tree as an SVG drawing. Colours are inline, so that it can be saved. */
 export function GraphView(props: {
   picture: Graph;
-  /** The newest record of one. */
+  /** The current record of an agent. */
   agent: (uri: string) => AgentRecord | undefined;
   tint: Tint;
   selected: string | null;
@@ -73,7 +73,7 @@ export function GraphView(props: {
   const colorOf = (record: AgentRecord) => palette()[props.tint === "type" ? colorOfType(types(), typeOf(record)) : STATUS_COLORS[record.status]];
   const byUri = createMemo(() => new Map(props.picture.nodes.map((node) => [node.uri, node])));
 
-  // --- what of it is looked at; null: all of it
+  // --- view; null: everything
   const [look, setLook] = createSignal<Look | null>(null);
   const fitting = createMemo((): Look => {
     const { width, height } = props.picture;
@@ -102,7 +102,7 @@ export function GraphView(props: {
     }),
   );
 
-  // --- walking
+  // --- keyboard
   const to = (find: (from: GraphNode) => string | null | undefined) => {
     const from = current();
     const next = from === undefined ? props.picture.nodes[0]?.uri : find(from);
@@ -128,7 +128,7 @@ export function GraphView(props: {
     },
   });
 
-  // --- pointers
+  // --- pointer
   let grabbed: { readonly x: number; readonly y: number; readonly look: Look; moved: boolean } | null = null;
   const wheel = (event: WheelEvent) => {
     event.preventDefault();
@@ -139,22 +139,22 @@ export function GraphView(props: {
   onMount(() => box?.addEventListener("wheel", wheel, { passive: false }));
   const uriAt = (event: Event) => (event.target as Element).closest("[data-uri]")?.getAttribute("data-uri") ?? null;
   const numbers = (record: AgentRecord) => {
-    // Only of those that run the clock goes on.
+    // Only the duration of running agents changes.
     const time = duration(record.status === "running" ? ownTime(record, now()) : record.durationMs);
     return [record.status, time, money(record.usage.own.costUsd)].join(" · ");
   };
-  /** The name in a box: on two lines, or as much of it as fits on one. */
+  /** The name in a box: on two lines, or truncated to one. */
   const lines = (record: AgentRecord, width: number) => {
     const room = width - LABEL_X - 6;
     const name = props.picture.isDetailed ? oneLine(displayName(record)) : shortName(record);
-    const words = props.tint === "type" ? `${name} · ${typeOf(record)}` : name;
-    return props.picture.isDetailed ? twoLines(words, room).filter((line) => line !== "") : [fitted(words, room)];
+    const label = props.tint === "type" ? `${name} · ${typeOf(record)}` : name;
+    return props.picture.isDetailed ? twoLines(label, room).filter((line) => line !== "") : [fitted(label, room)];
   };
   const tipOf = (uri: string) => {
     const found = byUri().get(uri);
     return found === undefined ? null : () => <AgentTip agent={props.agent(uri) ?? found.record} whole />;
   };
-  // Whoever walks by keyboard is told the same as whoever points.
+  // Keyboard users get the same tooltip.
   const isWalking = () => document.activeElement?.matches(".drawing-box:focus-visible") === true;
   createEffect(
     on(
@@ -177,7 +177,7 @@ export function GraphView(props: {
         class="drawing-box"
         tabindex="0"
         role="tree"
-        aria-label={`Graph of ${props.picture.nodes.length} agents. Right and left walk to children and parents, up and down to siblings.`}
+        aria-label={`Graph of ${props.picture.nodes.length} agents. Right and left move to children and parents, up and down to siblings.`}
         aria-activedescendant={props.selected === null ? undefined : `node-${props.selected}`}
         aria-describedby="graph-prompt"
         onFocusOut={hideTip}
@@ -217,7 +217,7 @@ export function GraphView(props: {
           }}
           onPointerLeave={hideTip}
         >
-          <title>Agents, and who came from whom</title>
+          <title>Agents and their parents</title>
           <defs>
             <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
               <path d="M0 0L8 4L0 8z" fill={palette().accent} />
@@ -307,7 +307,7 @@ export function GraphLegend(props: { records: readonly AgentRecord[]; tint: Tint
   return (
     <>
       <Show when={props.tint === "status"} fallback={<TypeLegend records={props.records} />}>
-        <ul class="legend" aria-label="What the colours mean">
+        <ul class="legend" aria-label="Colours">
           <For each={statuses()}>
             {(status) => (
               <li ref={(element) => element.style.setProperty("--swatch", `var(--${STATUS_COLORS[status]})`)}>
@@ -317,7 +317,7 @@ export function GraphLegend(props: { records: readonly AgentRecord[]; tint: Tint
           </For>
         </ul>
       </Show>
-      <ul class="legend edges" aria-label="What the lines mean">
+      <ul class="legend edges" aria-label="Lines">
         <For each={EDGE_KINDS}>{(kind) => <li data-edge={kind}>{EDGE_WORDS[kind]}</li>}</For>
         <Show when={props.messages > 0}>
           <li data-edge="message">message</li>

@@ -5,7 +5,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     "Everywhere",
     [
-      ["/", "search everything said"],
+      ["/", "search messages"],
       ["j  k  ↓  ↑", "next, previous"],
       ["Enter", "open"],
       ["Esc", "close, or leave a field"],
@@ -17,8 +17,8 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     "Tree",
     [
       ["←  →", "fold, unfold; to the parent, to the first child"],
-      ["Space", "what it was asked"],
-      ["w", "why: the evidence for its parent and status"],
+      ["Space", "show the prompt"],
+      ["w", "evidence for its parent and status"],
       ["m", "menu"],
       ["e  E", "next, previous agent that failed"],
       ["l", "log of the thread"],
@@ -27,24 +27,24 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     "Board",
     [
-      ["←  →", "the stage before, the next"],
+      ["←  →", "previous, next stage"],
       ["Enter", "open the card"],
       ["n", "new card"],
-      ["q", "queue a card again that has ended"],
+      ["q", "queue an ended card again"],
       ["m", "menu"],
     ],
   ],
   [
     "Waterfall, icicle, graph",
     [
-      ["↑  ↓", "walk the agents"],
-      ["←  →", "walk what an agent did; in icicle and graph, to neighbours, parents, children"],
-      ["+  -  0", "closer, further away, all of it"],
+      ["↑  ↓", "move between agents"],
+      ["←  →", "move between spans; in icicle and graph: neighbours, parents, children"],
+      ["+  -  0", "zoom in, zoom out, show all"],
       ["<  >", "earlier, later"],
-      ["z", "look at the selected agent alone"],
+      ["z", "zoom to the selected agent"],
       ["i", "waterfall or icicle"],
       ["c", "critical path on or off"],
-      ["t", "the picture as a table"],
+      ["t", "show as a table"],
     ],
   ],
   [

@@ -19,9 +19,9 @@ import yaml from "highlight.js/lib/languages/yaml";
 for (const [name, language] of Object.entries({ bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml }))
   hljs.registerLanguage(name, language);
 
-/** Colours the text of an element; it stays the same text. */
+/** Highlights the text of an element without changing it. */
 export function highlight(element: HTMLElement, language: string): void {
   if (hljs.getLanguage(language) === undefined) return;
-  // What highlight.js returns is the text escaped, within spans of its own.
+  // highlight.js returns escaped text in its own spans.
   element.innerHTML = hljs.highlight(element.textContent ?? "", { language, ignoreIllegals: true }).value;
 }

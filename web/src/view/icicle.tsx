@@ -11,12 +11,15 @@ const ROW_PX = 30;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
 const COLORS = ["surface", "line", "ink", "muted", "accent", "errored", ...KIND_COLORS] as const;
 type Color = (typeof COLORS)[number];
-/** Below this no word fits. */
+/** Narrower boxes have no label. */
 const LABEL_PX = 34;
 
 export const inMeasure: Readonly<Record<Measure, (value: number | null) => string>> = { time: duration, cost: money, tokens: count, calls: count };
 
-/** Where time, money or tokens went: every agent as wide as what it took with everybody below it, who stand underneath. */
+/**
+ * Shows where time, money or tokens were used: each agent's width is the total of its subtree, with its children below
+ * it.
+ */
 export function IcicleView(props: { picture: Icicle; measure: Measure; selected: string | null; onSelect: (uri: string) => void }) {
   let canvas: HTMLCanvasElement | undefined;
   let scroller: HTMLDivElement | undefined;
@@ -90,8 +93,8 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
       if (at !== undefined) go("agent", at.uri);
     },
   });
-  const words = (node: IcicleNode) =>
-    `${node.name}, ${node.record.status}: ${inMeasure[props.measure](node.own)} itself, ${inMeasure[props.measure](node.total)} with everybody below`;
+  const describe = (node: IcicleNode) =>
+    `${node.name}, ${node.record.status}: ${inMeasure[props.measure](node.own)} own, ${inMeasure[props.measure](node.total)} subtree`;
   const above = () => {
     const path: IcicleNode[] = [];
     for (let at = top(); at !== undefined; at = byUri().get(at.record.parent ?? "")) path.unshift(at);
@@ -100,7 +103,7 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
   return (
     <div class="icicle">
       <Show when={above().length > 1}>
-        <nav class="crumbs" aria-label="Part that is shown">
+        <nav class="crumbs" aria-label="Shown part">
           <For each={above()}>
             {(node) => (
               <button type="button" class="quiet" onClick={() => zoomTo(node)} disabled={node === top()}>
@@ -115,7 +118,7 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
         ref={scroller}
         tabindex="0"
         role="application"
-        aria-label={`Icicle of ${props.picture.nodes.length} agents by ${props.measure}. Down and up walk to children and parents, left and right to neighbours.`}
+        aria-label={`Icicle of ${props.picture.nodes.length} agents by ${props.measure}. Down and up move to children and parents, left and right to neighbours.`}
         onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
       >
         <canvas
@@ -141,7 +144,7 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
         />
       </div>
       <p class="sr" role="status">
-        {current() === undefined ? "" : words(current() as IcicleNode)}
+        {current() === undefined ? "" : describe(current() as IcicleNode)}
       </p>
       <Show when={props.picture.unknown > 0}>
         <p class="note">
@@ -155,12 +158,12 @@ export function IcicleView(props: { picture: Icicle; measure: Measure; selected:
               <StatusMark status={at().box.node.record.status} /> {at().box.node.name}
             </div>
             <p>
-              {inMeasure[props.measure](at().box.node.total)} with everybody below
+              {inMeasure[props.measure](at().box.node.total)} subtree
               {props.picture.total > 0 ? ` · ${percent(at().box.node.total / props.picture.total)} of all` : ""}
             </p>
             <p class="muted">
               {inMeasure[props.measure](at().box.node.own)} itself · {at().box.node.record.type ?? "no type"}
-              {at().box.agents > 1 ? ` · and ${exact(at().box.agents - 1)} more, too small to be told apart` : ""}
+              {at().box.agents > 1 ? ` · and ${exact(at().box.agents - 1)} more, too small to distinguish` : ""}
             </p>
           </div>
         )}

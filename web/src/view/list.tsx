@@ -5,17 +5,17 @@ interface ListProps<Row extends { readonly id: string }> {
   readonly rows: readonly Row[];
   readonly label: string;
   readonly class?: string;
-  /** Height of a row in pixels, or a first guess where rows are measured. */
+  /** Row height in pixels; an estimate if rows are measured. */
   readonly height: (row: Row) => number;
   readonly measured?: boolean;
   readonly selected: number;
   readonly head?: JSX.Element;
-  /** What stands above the rows and scrolls with them. */
+  /** Content above the rows that scrolls with them. */
   readonly above?: JSX.Element;
   readonly aboveHeight?: number;
   readonly row: (row: () => Row, index: () => number) => JSX.Element;
   readonly onEnd?: () => void;
-  /** Stays at the end while the list grows. */
+  /** Keeps the end in view while the list grows. */
   readonly follow?: boolean;
   readonly ref?: (element: HTMLDivElement) => void;
   readonly role?: "list" | "tree";
@@ -23,7 +23,7 @@ interface ListProps<Row extends { readonly id: string }> {
 
 const OVERSCAN = 14;
 
-/** A list of any length of which only what is seen is there. */
+/** A virtual list: only visible rows are rendered. */
 export function List<Row extends { readonly id: string }>(props: ListProps<Row>) {
   let box: HTMLDivElement | undefined;
   const virtual = createVirtualizer<HTMLDivElement, HTMLDivElement>({
@@ -53,7 +53,7 @@ export function List<Row extends { readonly id: string }>(props: ListProps<Row>)
       { defer: false },
     ),
   );
-  // A list with other rows has other heights.
+  // Heights are measured again for other rows.
   createEffect(
     on(
       () => props.rows,
@@ -107,7 +107,7 @@ export function List<Row extends { readonly id: string }>(props: ListProps<Row>)
   );
 }
 
-/** Between two updates a row may be drawn that is not there any more. */
+/** Between two updates a row may be rendered that no longer exists. */
 function rowOf<Row extends { readonly id: string }>(props: ListProps<Row>, index: () => number): JSX.Element {
   const first = props.rows[index()];
   if (first === undefined) return null;

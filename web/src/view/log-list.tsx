@@ -1,6 +1,6 @@
 import { createEffect, Match, Show, Switch } from "solid-js";
 import { clock, displayName, duration, plural } from "../data/format.ts";
-import { kindInWords } from "../data/kinds.ts";
+import { kindLabel } from "../data/kinds.ts";
 import { isBad, type LogEntry, type LogGroup, type LogRow, type LogSpawn, uriOfRow } from "../data/log.ts";
 import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
@@ -21,7 +21,7 @@ interface LogListProps {
   readonly onToggle: (row: LogRow) => void;
 }
 
-/** What happened, line by line; of one thread, or of several. */
+/** The log of one or several threads. */
 export function LogList(props: LogListProps) {
   return (
     <List
@@ -62,7 +62,7 @@ interface LineProps {
   readonly onToggle: () => void;
 }
 
-/** A line of the log in the colour of its agent, as far to the right as it stands below its thread. */
+/** A row in the colour of its agent, indented by its depth. */
 function LogLine(props: LineProps & Pick<LogListProps, "agentOf" | "hueOf"> & { row: LogRow; name: string; hue: number }) {
   return (
     <div
@@ -114,7 +114,7 @@ function Entry(props: LineProps & { row: LogEntry }) {
         <Show when={!props.row.inGroup}>
           <span class="who">{oneLine(displayName(props.agent), 40)}</span>
         </Show>
-        <span class="kind">{props.row.event.tool?.name ?? kindInWords(props.row.event.kind)}</span>
+        <span class="kind">{props.row.event.tool?.name ?? kindLabel(props.row.event.kind)}</span>
         <span class="gist" dir="auto">
           {props.row.event.kind === "toolResult" ? "← " : ""}
           {oneLine(summary(props.row.event), 240)}
@@ -124,11 +124,11 @@ function Entry(props: LineProps & { row: LogEntry }) {
   );
 }
 
-/** A spawn on one line: who was spawned and what for. Opened, it shows the prompt and the call. */
+/** A spawn on one line: the child and its task. Opened, it shows the prompt and the call. */
 function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | undefined; childHue: number }) {
   const spawned = () => props.row.spawn.event;
   const name = () => oneLine(nameOf(), 40);
-  const asked = () => oneLine(summary(spawned()), 240);
+  const task = () => oneLine(summary(spawned()), 240);
   const nameOf = () => (props.child === undefined ? (spawned().text ?? spawned().spawn?.type ?? "agent") : displayName(props.child));
   return (
     <>
@@ -145,7 +145,7 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
         <time>{clock(props.row.at)}</time>
         <span class="fold">{props.open ? "▾" : "▸"}</span>
         <span class="who">{oneLine(displayName(props.agent), 40)}</span>
-        <span class="kind">{kindInWords("spawn")}</span>
+        <span class="kind">{kindLabel("spawn")}</span>
         <span class="spawned-name" ref={(element) => createEffect(() => element.style.setProperty("--hue", String(props.childHue)))}>
           {name()}
         </span>
@@ -153,9 +153,9 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
           <span class="badge">bg</span>
         </Show>
         {/* An agent without a name of its own is called by its prompt. */}
-        <Show when={asked() !== name()}>
+        <Show when={task() !== name()}>
           <span class="gist" dir="auto">
-            {asked()}
+            {task()}
           </span>
         </Show>
       </button>
@@ -166,7 +166,7 @@ function SpawnLine(props: LineProps & { row: LogSpawn; child: AgentRecord | unde
   );
 }
 
-/** What a sub-agent did in a row, on one line. */
+/** Consecutive events of a sub-agent, on one line. */
 function Group(props: LineProps & { group: LogGroup }) {
   const lasted = () => (props.group.from === null || props.group.to === null ? null : Date.parse(props.group.to) - Date.parse(props.group.from));
   return (

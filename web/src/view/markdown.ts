@@ -1,4 +1,7 @@
-/** Loaded when the first message is shown. Transcripts are hostile: HTML in them is text, images are words, links lead only to the web. */
+/**
+ * Loaded when the first message is shown. Transcripts are untrusted: HTML is shown as text, images as links, and links
+ * lead only to the web.
+ */
 import createPurifier from "dompurify";
 import { Marked, type RendererObject } from "marked";
 
@@ -6,7 +9,7 @@ const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.c
 
 const renderer: RendererObject = {
   html: ({ raw }) => escaped(raw),
-  // An image is a request to somebody's server: whoever wants to see it can open the address.
+  // Loading an image would send a request to a server; show its address instead.
   image: ({ href, text }) => `<span class="image">[image${text === "" ? "" : `: ${escaped(text)}`} · ${escaped(href)}]</span>`,
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
 };
@@ -28,13 +31,13 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
 
 const TAGS = [..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" ")];
 
-/** Clean nodes for a text in Markdown; null where it is nested too deeply to be read. */
+/** Sanitised nodes for a Markdown text; null if it is nested too deeply. */
 export function markdownNodes(text: string): DocumentFragment | null {
   let html: string;
   try {
     html = marked.parse(text) as string;
   } catch {
-    // The parser calls itself for every level: some texts are nothing but levels.
+    // The parser is recursive and may overflow the stack.
     return null;
   }
   return purifier.sanitize(html, {

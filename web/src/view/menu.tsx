@@ -8,7 +8,7 @@ export interface MenuItem {
   readonly run: () => void;
 }
 
-/** A small menu beside what it belongs to. */
+/** A small menu next to its element. */
 export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose: () => void }) {
   const [selected, setSelected] = createSignal(0);
   const run = (item: MenuItem | undefined) => {
@@ -17,7 +17,7 @@ export function Menu(props: { near: Element; items: readonly MenuItem[]; onClose
   };
   const by = (step: number) => () => setSelected((at) => (at + step + props.items.length) % props.items.length);
   useKeys({ Escape: () => props.onClose(), ArrowDown: by(1), ArrowUp: by(-1), j: by(1), k: by(-1), Enter: () => run(props.items[selected()]) }, true);
-  // By the next frame the menu may be closed again, and its properties gone.
+  // By the next frame the menu may be closed and its properties gone.
   const { near } = props;
   const place = (box: HTMLElement) =>
     requestAnimationFrame(() => {

@@ -2,7 +2,7 @@ import { type JSX, onCleanup, onMount } from "solid-js";
 import { Portal } from "solid-js/web";
 import { useKeys } from "../state/keys.ts";
 
-/** A dialog or a drawer: keeps the focus, ends with Escape, and gives the focus back. */
+/** A dialog or drawer: traps the focus, closes with Escape, and restores the focus. */
 export function Overlay(props: { label: string; class?: string; onClose: () => void; children: JSX.Element }) {
   let box: HTMLDivElement | undefined;
   const before = document.activeElement;

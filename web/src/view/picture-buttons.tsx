@@ -1,14 +1,14 @@
-/** Closer, further away, and back to all of it: for every picture one can look at from near. */
+/** Zoom in, zoom out and reset, for all pictures. */
 export function PictureButtons(props: { by: number; onZoom: (factor: number) => void; onAll: () => void; isAll: boolean }) {
   return (
     <div class="picture-buttons">
-      <button type="button" aria-label="Closer" title="Closer (+)" onClick={() => props.onZoom(props.by)}>
+      <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => props.onZoom(props.by)}>
         +
       </button>
-      <button type="button" aria-label="Further away" title="Further away (-)" onClick={() => props.onZoom(1 / props.by)}>
+      <button type="button" aria-label="Zoom out" title="Zoom out (-)" onClick={() => props.onZoom(1 / props.by)}>
         −
       </button>
-      <button type="button" aria-label="All of it" title="All of it (0)" onClick={() => props.onAll()} disabled={props.isAll}>
+      <button type="button" aria-label="Show all" title="Show all (0)" onClick={() => props.onAll()} disabled={props.isAll}>
         All
       </button>
     </div>

@@ -9,12 +9,12 @@ const LOOK_MS = 1_000;
 const WORDS: Readonly<Record<Relay["state"], string>> = {
   connecting: "connecting",
   following: "following",
-  waiting: "not there; trying again",
-  refused: "refused: it wants a password",
+  waiting: "unreachable; retrying",
+  refused: "refused: it requires a password",
   stopped: "stopped",
 };
 
-/** Which servers are followed, and one more. */
+/** The followed servers, and a form to add one. */
 export default function RelayDialog(props: { onClose: () => void }) {
   const [relays, { refetch }] = createResource(() => api.relays());
   const timer = setInterval(() => void refetch(), LOOK_MS);
@@ -42,8 +42,8 @@ export default function RelayDialog(props: { onClose: () => void }) {
       .catch((error: Error) => setWrong(error.message));
   return (
     <Overlay label="Follow a server" class="relay-dialog" onClose={props.onClose}>
-      <h2>Servers that are followed</h2>
-      <p class="muted">All that happens on such a server is shown as it happens: agents, tools, who waits for a permission. What it says is kept.</p>
+      <h2>Followed servers</h2>
+      <p class="muted">Events of a followed server are shown live: agents, tools, pending permissions. They are recorded.</p>
       <ul class="relays">
         <For each={relays.latest?.items ?? []} fallback={<li class="muted">None yet.</li>}>
           {(relay) => (
@@ -58,7 +58,7 @@ export default function RelayDialog(props: { onClose: () => void }) {
                 <For each={relay.limits}>{(limit) => <span class="muted">Note: {limit}</span>}</For>
                 <Show when={relay.error}>{(error) => <span class="bad">{error()}</span>}</Show>
               </span>
-              <button type="button" class="quiet small" aria-label={`No longer follow ${relay.url}`} onClick={() => leave(relay.id)}>
+              <button type="button" class="quiet small" aria-label={`Stop following ${relay.url}`} onClick={() => leave(relay.id)}>
                 ✕
               </button>
             </li>
@@ -100,7 +100,7 @@ export default function RelayDialog(props: { onClose: () => void }) {
         </Show>
         <p class="actions">
           <button type="submit">Follow</button>
-          <span class="muted">The password is held in memory and never written down.</span>
+          <span class="muted">The password is kept in memory only.</span>
         </p>
       </form>
     </Overlay>

@@ -4,53 +4,50 @@ import { oneLine } from "../data/text.ts";
 import type { AgentRecord } from "../data/types.ts";
 import { api } from "../state/server.ts";
 import type { Thread } from "../state/thread.ts";
-import { tell } from "../state/toast.ts";
+import { showToast } from "../state/toast.ts";
 import { Overlay } from "./overlay.tsx";
 import { StatusMark } from "./status.tsx";
 
 const SHOWN = 60;
 
-/** Takes a manual link back, and says so. */
+/** Removes a manual link and confirms it. */
 export async function undoLink(uri: string, thread: Thread): Promise<void> {
   try {
     await api.unlink(uri);
     await thread.reload();
-    tell("Taken back: the records decide again.");
+    showToast("Removed the manual link.");
   } catch (error) {
-    tell((error as Error).message, { isError: true });
+    showToast((error as Error).message, { isError: true });
   }
 }
 
-/** Puts an agent under another one by hand. */
+/** Sets the parent of an agent manually. */
 export default function Relink(props: { agent: AgentRecord; thread: Thread; onClose: () => void }) {
-  const [words, setWords] = createSignal("");
+  const [query, setQuery] = createSignal("");
   const [selected, setSelected] = createSignal(0);
   const candidates = createMemo(() => {
     const { set } = props.thread;
     const own = new Set(set.subtree(props.agent.uri));
-    const wanted = words().toLowerCase().trim();
+    const text = query().toLowerCase().trim();
     return set
       .subtree(props.thread.root() ?? "")
       .filter((uri) => !own.has(uri) && uri !== props.agent.parent)
       .flatMap((uri) => set.get(uri) ?? [])
-      .filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(wanted));
+      .filter((agent) => `${displayName(agent)} ${agent.type ?? ""} ${agent.uri}`.toLowerCase().includes(text));
   });
-  /** Of another thread: whoever knows its URI can name it. */
-  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(words().trim()) && !candidates().some((agent) => agent.uri === words().trim()) ? words().trim() : null);
+  /** An agent of another thread, by its URI. */
+  const foreign = () => (/^[a-z]+:\/\/\S+$/.test(query().trim()) && !candidates().some((agent) => agent.uri === query().trim()) ? query().trim() : null);
   const put = async (parent: string | undefined) => {
     if (parent === undefined) return;
     try {
       const uri = await api.link(props.agent.uri, parent);
       props.onClose();
       await props.thread.reload();
-      tell(
-        `Put under ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)} by hand.`,
-        {
-          action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
-        },
-      );
+      showToast(`Moved to ${oneLine(props.thread.set.get(parent) === undefined ? parent : displayName(props.thread.set.get(parent) as AgentRecord), 60)}.`, {
+        action: { label: "Undo", run: () => void undoLink(uri, props.thread) },
+      });
     } catch (error) {
-      tell((error as Error).message, { isError: true });
+      showToast((error as Error).message, { isError: true });
     }
   };
   const keys = (event: KeyboardEvent) => {
@@ -64,12 +61,12 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
     }
   };
   return (
-    <Overlay label="Move under another agent" onClose={props.onClose}>
-      <h2>Move under …</h2>
+    <Overlay label="Change parent" onClose={props.onClose}>
+      <h2>Change parent</h2>
       <p>
         <b>{oneLine(displayName(props.agent))}</b> <code>{props.agent.uri}</code>
       </p>
-      <p class="muted">A manual link wins over every other evidence, is shown as manual, and can be taken back. The product's records are not touched.</p>
+      <p class="muted">A manual link overrides all other evidence, is shown as manual, and can be removed. The product's records are not changed.</p>
       <input
         data-first
         type="text"
@@ -78,7 +75,7 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
         autocomplete="off"
         spellcheck={false}
         onInput={(event) => {
-          setWords(event.currentTarget.value);
+          setQuery(event.currentTarget.value);
           setSelected(0);
         }}
         onKeyDown={keys}
@@ -93,7 +90,7 @@ export default function Relink(props: { agent: AgentRecord; thread: Thread; onCl
             </li>
           )}
         </Show>
-        <For each={candidates().slice(0, SHOWN)} fallback={<li class="muted">Nobody of that name.</li>}>
+        <For each={candidates().slice(0, SHOWN)} fallback={<li class="muted">No agent with this name.</li>}>
           {(agent, index) => (
             <li>
               <button type="button" classList={{ selected: index() === selected() && foreign() === null }} onClick={() => void put(agent.uri)}>

@@ -13,7 +13,7 @@ import { tipped } from "./tip.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
 
-/** One request on a line, with the agents that its answer called for; opened, with what was sent and answered. */
+/** One request on a line, with the agents that its response spawned; opened, with its content and response. */
 export function RequestView(props: { request: RequestRecord; open: boolean; onToggle: () => void }) {
   const request = () => props.request;
   return (
@@ -50,7 +50,7 @@ export function RequestView(props: { request: RequestRecord; open: boolean; onTo
   );
 }
 
-/** Grey, because they are not part of this conversation: each is one of its own. */
+/** Grey, because they are not part of this conversation. */
 function Subtasks(props: { request: RequestRecord }) {
   const [subtasks] = createResource(
     () => [props.request.request_id, props.request.status, props.request.task_tool_invocation.length] as const,
@@ -78,7 +78,7 @@ function SubtaskTip(props: { task: Subtask }) {
       <strong>
         Sub-task {props.task.task_number}: {props.task.status}
       </strong>
-      <p dir="auto">{visible((props.task.prompt ?? "What it was asked is not recorded.").slice(0, 600))}</p>
+      <p dir="auto">{visible((props.task.prompt ?? "The prompt is not recorded.").slice(0, 600))}</p>
       <p class="muted">
         {plural(props.task.message_count, "message")}, {count(props.task.tokens)} tokens, {duration(props.task.duration_ms)}
       </p>
@@ -166,7 +166,7 @@ function Message(props: { request: string; piece: Piece; isNew: boolean }) {
   );
 }
 
-/** The same in most requests: one line, unless it changed; then what changed. */
+/** Equal in most requests: one line, or a diff if it changed. */
 function Folded(props: { title: string; request: string; piece: Piece; before: string | null; from: string | null }) {
   const isChanged = () => props.before !== null && props.before !== props.piece.piece;
   const [texts] = createResource(
@@ -184,7 +184,7 @@ function Folded(props: { title: string; request: string; piece: Piece; before: s
           <span class="badge">changed</span>
         </Show>
         <Show when={props.before === props.piece.piece}>
-          <span class="muted"> as in the request before</span>
+          <span class="muted"> as in the previous request</span>
         </Show>
       </summary>
       <Show

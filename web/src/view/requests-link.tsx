@@ -2,7 +2,7 @@ import { createResource, Show } from "solid-js";
 import { formatRoute } from "../data/route.ts";
 import { api } from "../state/server.ts";
 
-/** To what the agent asked the API, where a proxy was looking on. */
+/** Link to the API requests of the agent, if any were recorded. */
 export function RequestsLink(props: { uri: string }) {
   const [any] = createResource(
     () => props.uri,

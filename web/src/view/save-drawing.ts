@@ -1,10 +1,10 @@
-/** Larger ones no browser draws. */
+/** Maximum size of a canvas in browsers. */
 const MAX_PNG_PX = 16_000;
 
-/** Characters that no XML document may hold, escaped or not; the serializer writes them as they are. */
+/** Characters that are not allowed in XML, even escaped; the serializer does not remove them. */
 const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
-/** Hands the drawing to the person as a file: the whole of it, however much of it is in view. Gives the name of the file. */
+/** Saves the whole drawing as a file, whatever is in view. Returns the file name. */
 export async function saveDrawing(
   drawing: SVGSVGElement,
   { width, height }: { readonly width: number; readonly height: number },
@@ -30,7 +30,7 @@ export async function saveDrawing(
 async function pngOf(svg: string, width: number, height: number): Promise<Blob> {
   const scale = Math.min(2, MAX_PNG_PX / Math.max(width, height));
   const image = new Image(width, height);
-  // As an address of its own: the content policy lets no others be drawn.
+  // A data URL, because the content security policy blocks others.
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = document.createElement("canvas");

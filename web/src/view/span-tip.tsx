@@ -11,22 +11,22 @@ export interface At {
   readonly row: WaterfallRow;
   /** -1 for none. */
   readonly span: number;
-  /** Null beside the times, on the name. */
+  /** Null on the name, outside of the time axis. */
   readonly at: number | null;
   readonly x: number;
   readonly y: number;
 }
 
-const ENDS = { failed: "failed", cut: "never came to its end", done: "" } as const;
+const ENDS = { failed: "failed", cut: "no recorded end", done: "" } as const;
 
 export function spanTitle({ kind, name, end }: Span): string {
   const what =
-    kind === "model" ? `${name ?? "model"} answers` : kind === "tool" ? `${name ?? "tool"}` : `waits for ${name === "agents" ? "agents" : `a ${name}`}`;
+    kind === "model" ? `${name ?? "model"} responds` : kind === "tool" ? `${name ?? "tool"}` : `waits for ${name === "agents" ? "agents" : `a ${name}`}`;
   return end === null || ENDS[end] === "" ? what : `${what}, ${ENDS[end]}`;
 }
 
-/** For whoever walks the picture by keyboard and hears it. */
-export function spanInWords({ name, list, record, life }: WaterfallRow, index: number, origin: number, now: number): string {
+/** Description for screen readers. */
+export function spanDescription({ name, list, record, life }: WaterfallRow, index: number, origin: number, now: number): string {
   const span = list.spans[index];
   if (span === undefined) {
     const began = life === undefined ? "never began" : `began after ${duration(life.from - origin)}, ${duration(life.to - life.from)} long`;

@@ -11,7 +11,7 @@ import {
   type StatsLine,
   type StatsMeasure,
   statsBars,
-  valueInWords,
+  valueText,
 } from "../data/stats.ts";
 import { oneLine } from "../data/text.ts";
 import { route } from "../state/navigation.ts";
@@ -22,12 +22,12 @@ export const MEASURE_WORDS: Readonly<Record<StatsMeasure, string>> = { cost: "Co
 const FIRST = 8;
 const WIDEST_DAY_PX = 90;
 
-/** Where the threads behind a bar are listed. */
+/** The URL parameter of a bar's thread list. */
 export const behindOf = (by: Group, key: string | null) => `${by}${key === null ? "" : `:${key}`}`;
 const behindHref = (by: Group, key: string | null) => formatRoute({ page: "stats", params: { ...route().params, behind: behindOf(by, key) } });
 const nameOf = (key: string | null, by?: Group) => (key === null ? "(unknown)" : oneLine(by === "provider" ? productOf(key) : key, 120));
 
-/** A chart that is its own table: names, bars, numbers and outcomes, row by row. */
+/** A table with bars: names, bars, numbers and outcomes. */
 export function BarTable(props: { title: string; by: Group; lines: readonly StatsLine[]; measure: StatsMeasure }) {
   const [isAll, setIsAll] = createSignal(false);
   const bars = createMemo(() => statsBars(props.lines, props.measure));
@@ -62,7 +62,7 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
                 <td class="track">
                   <Bar bar={bar} measure={props.measure} />
                 </td>
-                <td class="number">{valueInWords(bar.line, props.measure)}</td>
+                <td class="number">{valueText(bar.line, props.measure)}</td>
                 <td class="outcome">
                   <StatusCounts counts={bar.line.byStatus} />
                 </td>
@@ -80,11 +80,11 @@ export function BarTable(props: { title: string; by: Group; lines: readonly Stat
   );
 }
 
-/** What failed is hatched, so that it is not told by its colour alone. */
+/** Failures are hatched, so that they do not depend on colour. */
 function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
   const failed = () => amountOf(props.bar.line.failed, props.measure);
   return (
-    <span class="bar-track" title={failed() > 0 ? `${valueInWords(props.bar.line.failed, props.measure)} of it on agents that failed` : ""}>
+    <span class="bar-track" title={failed() > 0 ? `${valueText(props.bar.line.failed, props.measure)} on failed agents` : ""}>
       <span class="bar-fill" ref={(element) => sized(element, "width", () => props.bar.part)}>
         <span class="bar-failed" ref={(element) => sized(element, "width", () => (props.bar.part === 0 ? 0 : props.bar.failed / props.bar.part))} />
       </span>
@@ -92,12 +92,12 @@ function Bar(props: { bar: StatsBar; measure: StatsMeasure }) {
   );
 }
 
-/** In percent, and kept up to date; set here because the content policy lets no markup carry styles. */
+/** In percent, reactive; set by script, because the content security policy forbids inline styles. */
 function sized(element: HTMLElement, property: "width" | "height" | "left", part: () => number): void {
   createMemo(() => element.style.setProperty(property, `${Math.round(part() * 10_000) / 100}%`));
 }
 
-/** Day by day, with days on which nothing happened; the numbers are in the table below it. */
+/** Usage by day, including empty days; the numbers are in the table below it. */
 export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMeasure }) {
   const columns = createMemo(() => dayColumns(props.lines, props.measure));
   const most = () => columns().reduce<DayColumn | null>((max, column) => ((column.bar?.part ?? 0) > (max?.bar?.part ?? 0) ? column : max), null);
@@ -109,7 +109,7 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
           {(bar) => (
             <span class="muted">
               {" "}
-              · at most {valueInWords(bar().line, props.measure)}, on {bar().line.key}
+              · at most {valueText(bar().line, props.measure)}, on {bar().line.key}
             </span>
           )}
         </Show>
@@ -124,8 +124,8 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
                     <a
                       href={behindHref("day", day)}
                       data-key={day}
-                      aria-label={`${day}: ${valueInWords(found().line, props.measure)}, ${plural(found().line.agents, "agent")}`}
-                      title={`${day}: ${valueInWords(found().line, props.measure)}, ${plural(found().line.agents, "agent")}, ${found().line.byStatus.errored ?? 0} failed`}
+                      aria-label={`${day}: ${valueText(found().line, props.measure)}, ${plural(found().line.agents, "agent")}`}
+                      title={`${day}: ${valueText(found().line, props.measure)}, ${plural(found().line.agents, "agent")}, ${found().line.byStatus.errored ?? 0} failed`}
                     >
                       <span class="day-fill" ref={(element) => sized(element, "height", () => found().part)}>
                         <span class="bar-failed" ref={(element) => sized(element, "height", () => (found().part === 0 ? 0 : found().failed / found().part))} />
@@ -168,9 +168,9 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
                     <td>{exact(line.agents)}</td>
                     <td>{exact(line.byStatus.errored ?? 0)}</td>
                     <td>{exact(line.usage.calls)}</td>
-                    <td>{valueInWords(line, "tokens")}</td>
-                    <td>{valueInWords(line, "cost")}</td>
-                    <td>{valueInWords(line, "time")}</td>
+                    <td>{valueText(line, "tokens")}</td>
+                    <td>{valueText(line, "cost")}</td>
+                    <td>{valueText(line, "time")}</td>
                     <td>{exact(line.threads)}</td>
                   </tr>
                 )}
@@ -183,7 +183,7 @@ export function DayChart(props: { lines: readonly StatsLine[]; measure: StatsMea
   );
 }
 
-/** How long tasks of a kind take: the middle half as a box, the median as a line, the shortest and the longest as whiskers. */
+/** Durations by template: the middle half as a box, the median as a line, minimum and maximum as whiskers. */
 export function DurationChart(props: { lines: readonly StatsLine[] }) {
   const [isAll, setIsAll] = createSignal(false);
   const found = createMemo(() => durationBoxes(props.lines));

@@ -2,7 +2,7 @@ import { For } from "solid-js";
 import { STATUSES, type Status } from "../data/types.ts";
 import { StatusMark } from "./status.tsx";
 
-/** How many stand where, in marks; those that stand nowhere are left out. */
+/** Number of agents by status; zeros are omitted. */
 export function StatusCounts(props: { counts: Readonly<Partial<Record<Status, number>>>; words?: boolean }) {
   return (
     <span class="counts">

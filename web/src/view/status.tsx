@@ -5,15 +5,15 @@ import { now } from "../state/clock.ts";
 import { tipped } from "./tip.tsx";
 
 const SOURCES: Readonly<Record<string, string>> = {
-  protocol: "the product states it",
-  parent_rollout: "told by the parent's records",
-  child_rollout: "read off the agent's own records",
+  protocol: "stated by the product",
+  parent_rollout: "from the parent's records",
+  child_rollout: "from the agent's own records",
   inferred: "inferred",
 };
 
-export const sourceInWords = (source: string) => SOURCES[source] ?? source;
+export const sourceLabel = (source: string) => SOURCES[source] ?? source;
 
-/** The mark alone, for tight places. */
+/** The mark alone, for narrow places. */
 export function StatusMark(props: { status: Status }) {
   return (
     <span class={`mark ${props.status}`} aria-hidden="true">
@@ -22,7 +22,7 @@ export function StatusMark(props: { status: Status }) {
   );
 }
 
-/** Where the agent stands; who says so, and why, when one points at it. */
+/** The agent's status; source and reason in a tooltip. */
 export function StatusBadge(props: { agent: AgentRecord; compact?: boolean }) {
   return (
     <span class="status" classList={{ compact: props.compact === true }} data-status={props.agent.status} {...tipped(() => <StatusTip agent={props.agent} />)}>
@@ -41,8 +41,8 @@ export function StatusTip(props: { agent: AgentRecord }) {
       </div>
       <p>{props.agent.statusReason}</p>
       <p class="muted">
-        {sourceInWords(props.agent.statusSource)}
-        <Show when={props.agent.lastActivityAt}>{(at) => ` · last sign of life ${ago(at(), now())}`}</Show>
+        {sourceLabel(props.agent.statusSource)}
+        <Show when={props.agent.lastActivityAt}>{(at) => ` · last activity ${ago(at(), now())}`}</Show>
       </p>
     </>
   );

@@ -3,7 +3,7 @@ import { eventPath } from "../data/api.ts";
 import { changeOf, gist } from "../data/edits.ts";
 import type { KeptEvent } from "../data/events.ts";
 import { clock, count, dateAndTime } from "../data/format.ts";
-import { kindInWords } from "../data/kinds.ts";
+import { kindLabel } from "../data/kinds.ts";
 import { formatRoute } from "../data/route.ts";
 import { inputWithoutPrompt, promptsOf, type Spawn } from "../data/spawns.ts";
 import { oneLine } from "../data/text.ts";
@@ -15,7 +15,7 @@ import { Text } from "./text.tsx";
 
 const Diff = lazy(() => import("./diff.tsx"));
 
-/** What a step is about on one line. */
+/** A step on one line. */
 export function summary(event: KeptEvent): string {
   if (event.kind === "toolCall") return gist(event.inputHead ?? event.tool?.input);
   if (event.spawn !== null) return event.spawn.prompt ?? event.spawn.uri;
@@ -23,7 +23,7 @@ export function summary(event: KeptEvent): string {
   return shownText(event) ?? "";
 }
 
-/** All of a text that was cut. */
+/** Fetches the full text. */
 const whole = (event: KeptEvent) => async () => (await api.event(event.uri, event.id)).text ?? "";
 
 interface StepProps {
@@ -34,7 +34,7 @@ interface StepProps {
   readonly onToggle: () => void;
 }
 
-/** Something said, shown whole; or something done, folded to a line that says what. */
+/** A message in full, or an action on one line. */
 export function StepView(props: StepProps) {
   const event = () => props.step.event;
   const isFolding = () => event().kind !== "user" && event().kind !== "assistant";
@@ -51,13 +51,13 @@ export function StepView(props: StepProps) {
           when={isFolding()}
           fallback={
             <span class="step-line">
-              <span class="kind">{kindInWords(event().kind)}</span>
+              <span class="kind">{kindLabel(event().kind)}</span>
             </span>
           }
         >
           <button type="button" class="step-line" tabindex="-1" aria-expanded={props.open} onClick={() => props.onToggle()}>
             <span class="fold">{props.open ? "▾" : "▸"}</span>
-            <span class="kind">{event().tool?.name ?? kindInWords(event().kind)}</span>
+            <span class="kind">{event().tool?.name ?? kindLabel(event().kind)}</span>
             <span class="gist" dir="auto">
               {oneLine(summary(event()))}
             </span>
@@ -85,12 +85,12 @@ export function StepView(props: StepProps) {
   );
 }
 
-const placeInWords = ({ ref }: KeptEvent) =>
-  ref === null ? "Follows from the records" : "row" in ref ? `${ref.path}, row ${ref.row}` : `${ref.path}, line ${ref.line}`;
+const placeText = ({ ref }: KeptEvent) =>
+  ref === null ? "Derived from several records" : "row" in ref ? `${ref.path}, row ${ref.row}` : `${ref.path}, line ${ref.line}`;
 
 function RawLink(props: { event: KeptEvent }) {
   return (
-    <a class="raw" href={eventPath(props.event.uri, props.event.id)} target="_blank" rel="noopener" tabindex="-1" title={placeInWords(props.event)}>
+    <a class="raw" href={eventPath(props.event.uri, props.event.id)} target="_blank" rel="noopener" tabindex="-1" title={placeText(props.event)}>
       raw
     </a>
   );
@@ -104,13 +104,13 @@ function Outcome(props: { step: Step }) {
         <span class="badge bad">failed</span>
       </Match>
       <Match when={props.step.result === null}>
-        <span class="badge">no answer yet</span>
+        <span class="badge">no result yet</span>
       </Match>
     </Switch>
   );
 }
 
-/** The agents it brought to life stand in sight, folded or not. */
+/** Spawned agents are visible even if the step is folded. */
 function Spawned(props: { step: Step }) {
   const spawns = () => (props.step.event.kind === "spawn" ? [props.step.event] : props.step.spawned);
   return <For each={spawns()}>{(event) => <SpawnedLink event={event} />}</For>;
@@ -131,7 +131,7 @@ function SpawnedLink(props: { event: KeptEvent; uri?: string }) {
   );
 }
 
-/** All that is known of a spawn: the child, what it was asked, and the call. */
+/** The details of a spawn: the child, its prompt and the call. */
 export function SpawnDetails(props: { spawn: Spawn }) {
   const callId = () => props.spawn.event.spawn?.toolCallId ?? null;
   const prompts = createMemo(() => promptsOf(props.spawn));
@@ -152,7 +152,7 @@ export function SpawnDetails(props: { spawn: Spawn }) {
             <h4>
               {prompts().sent === null ? "Prompt" : "Prompt as received"} <RawLink event={received()} />
             </h4>
-            <Said event={received()} markdown />
+            <MessageText event={received()} markdown />
           </>
         )}
       </Show>
@@ -177,7 +177,7 @@ function Body(props: { step: Step }) {
   const event = () => props.step.event;
   return (
     <div class="step-body">
-      <Switch fallback={<Said event={event()} markdown={event().kind !== "error"} />}>
+      <Switch fallback={<MessageText event={event()} markdown={event().kind !== "error"} />}>
         <Match when={event().kind === "toolCall"}>
           <Input event={event()} />
           <Show when={props.step.result}>
@@ -192,7 +192,7 @@ function Body(props: { step: Step }) {
           </Show>
         </Match>
         <Match when={event().kind === "toolResult"}>
-          <Said event={event()} markdown={false} />
+          <MessageText event={event()} markdown={false} />
         </Match>
         <Match when={event().status}>
           {(status) => (
@@ -207,7 +207,7 @@ function Body(props: { step: Step }) {
   );
 }
 
-function Said(props: { event: KeptEvent; markdown: boolean }) {
+function MessageText(props: { event: KeptEvent; markdown: boolean }) {
   const text = () => (
     <Text text={props.event.text ?? ""} full={props.event.fullText} markdown={props.markdown && props.event.summary === null} more={whole(props.event)} />
   );
@@ -262,7 +262,7 @@ function Input(props: { event: KeptEvent; shownOf?: (input: unknown) => unknown 
   );
 }
 
-/** Texts of several lines read better as they are than escaped into one. */
+/** Multi-line texts are shown unescaped. */
 function inputText(input: unknown): string {
   if (input === null || input === undefined) return "";
   if (typeof input === "string") return input;

@@ -2,22 +2,22 @@ import { createEffect, createSignal, onCleanup, Show } from "solid-js";
 import { plural } from "../data/format.ts";
 import { cutAt, visible } from "../data/text.ts";
 
-/** Beyond these, text is shown as it stands, a piece at a time: no message may stop the page. */
+/** Longer texts are shown unformatted and in parts, so that rendering does not block the page. */
 const MARKDOWN_CHARS = 16_000;
 const PIECE_CHARS = 20_000;
 const HIGHLIGHTED_CHARS = 20_000;
 
 interface TextProps {
   readonly text: string;
-  /** Length of the whole text, where this is only its beginning. */
+  /** Length of the full text, if this is only its beginning. */
   readonly full?: number | null;
   readonly markdown?: boolean;
-  /** The language to highlight it in. */
+  /** The language for highlighting. */
   readonly language?: string;
   readonly more?: () => Promise<string>;
 }
 
-/** Anything somebody said or a tool returned. */
+/** A text of a transcript or a tool. */
 export function Text(props: TextProps) {
   const [whole, setWhole] = createSignal<string | null>(null);
   const [shown, setShown] = createSignal(PIECE_CHARS);
@@ -72,17 +72,17 @@ function Markdown(props: { text: string }) {
       ref={(element) =>
         createEffect(() => {
           const { text } = props;
-          // By the time the renderer is there, the text may be another one or nobody's.
+          // When the renderer is loaded, the text may have changed or been removed.
           let isCurrent = true;
           onCleanup(() => {
             isCurrent = false;
           });
-          // Readable at once, and pretty as soon as the renderer is there.
+          // Plain text until the renderer is loaded.
           if (element.childNodes.length === 0) element.textContent = text;
           void import("./markdown.ts").then(({ markdownNodes }) => {
             if (!isCurrent) return;
             const nodes = markdownNodes(text);
-            // What the renderer cannot cope with stays as it was written.
+            // Not renderable; stays plain text.
             if (nodes === null) return;
             element.replaceChildren(nodes);
             element.classList.add("rendered");

@@ -11,7 +11,7 @@ import type { Thread } from "../state/thread.ts";
 import { StatusBadge } from "./status.tsx";
 import { StatusCounts } from "./status-counts.tsx";
 
-/** Whose tree this is: how many stand where, and what it all cost. */
+/** The head of a thread: number of agents by status, and total cost. */
 export function ThreadHead(props: { thread: Thread }) {
   const root = () => {
     const uri = props.thread.root();
@@ -41,7 +41,7 @@ export function ThreadHead(props: { thread: Thread }) {
               </dd>
             </div>
             <div data-total="cost">
-              <dt>Whole cost</dt>
+              <dt>Total cost</dt>
               <dd>{money(agent().usage.subtree.costUsd)}</dd>
             </div>
             <div data-total="tokens">

@@ -6,7 +6,7 @@ import { totalTokens } from "../data/types.ts";
 import type { Waterfall, WaterfallRow } from "../data/waterfall.ts";
 import { StatusBadge } from "./status.tsx";
 
-/** The same as the waterfall and the icicle, in words and numbers. */
+/** The waterfall and the icicle as a table. */
 export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<string, number>; now: number; selected: string | null }) {
   const worked = (row: WaterfallRow, kind: Span["kind"]) => sumOf(row.list.spans, kind, props.now);
   const beganAfter = ({ life }: WaterfallRow) => (life === undefined ? null : life.from - props.picture.from);
@@ -14,7 +14,7 @@ export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<stri
   return (
     <div class="table-scroll">
       <table class="numbers">
-        <caption class="sr">When every agent began, how long it worked and waited, and what it took</caption>
+        <caption class="sr">Start, working time, waiting time and usage of each agent</caption>
         <thead>
           <tr>
             <th scope="col">Agent</th>
@@ -58,7 +58,7 @@ export function TimesTable(props: { picture: Waterfall; shares: ReadonlyMap<stri
   );
 }
 
-/** Of one kind; two at once count once. */
+/** Total of one kind; overlapping spans count once. */
 const sumOf = (spans: readonly Span[], kind: Span["kind"], now: number) =>
   busyMs(
     spans.filter((span) => span.kind === kind).map((span) => ({ ...span, kind: "tool" as const })),

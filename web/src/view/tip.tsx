@@ -22,7 +22,7 @@ export function hideTip(): void {
 
 export const isTipShown = () => tip() !== null;
 
-/** For an element that tells more about itself when one points at it or comes to it by keyboard. */
+/** Shows a tooltip on hover and focus. */
 export function tipped(content: () => JSX.Element) {
   onCleanup(hideTip);
   return {
@@ -37,7 +37,7 @@ export function tipped(content: () => JSX.Element) {
   };
 }
 
-/** One for the whole page, above everything. */
+/** One tooltip for the whole page. */
 export function TipLayer() {
   return (
     <Show when={tip()} keyed>

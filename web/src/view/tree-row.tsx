@@ -26,7 +26,7 @@ interface RowProps {
   readonly columns: readonly ShownColumn[];
   readonly status: boolean;
   readonly selected: boolean;
-  /** Levels that are still indented; deeper ones say how deep they are. */
+  /** Maximum indentation; deeper rows state their depth. */
   readonly indents: number;
   readonly actions: RowActions;
 }
@@ -86,7 +86,7 @@ function Line(props: RowProps & { agent: AgentRecord }) {
           {oneLine(displayName(props.agent))}
         </a>
         <Show when={props.row.children > 0}>
-          <span class="badge sub" title={`${props.agent.counts.spawned} sub-tasks of its own, ${props.agent.counts.descendants} agents below it`}>
+          <span class="badge sub" title={`${props.agent.counts.spawned} sub-agents, ${props.agent.counts.descendants} agents below it`}>
             {props.row.children}
           </span>
         </Show>
@@ -138,9 +138,9 @@ function Line(props: RowProps & { agent: AgentRecord }) {
 }
 
 const exactly = ({ column, total }: ShownColumn, value: number | null, folded: boolean) =>
-  `${column.label}${total || folded ? " with everything below" : " of its own"}: ${value === null ? "unknown" : column.exact(value)}`;
+  `${column.label}${total || folded ? " of the subtree" : " of the agent"}: ${value === null ? "unknown" : column.exact(value)}`;
 
-/** What is not as usual about how it came to be. The evidence is one click away. */
+/** Unusual facts about the agent's link. Opens the evidence. */
 function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
   const link = () => props.agent.link;
   const why = (event: MouseEvent) => {
@@ -160,7 +160,7 @@ function Badges(props: { agent: AgentRecord; onWhy: () => void }) {
         </span>
       </Show>
       <Show when={link()?.source === "manual"}>
-        <button type="button" class="badge manual" tabindex="-1" title="Put here by hand" onClick={why}>
+        <button type="button" class="badge manual" tabindex="-1" title="Manual link" onClick={why}>
           manual
         </button>
       </Show>

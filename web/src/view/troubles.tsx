@@ -4,7 +4,7 @@ import { visible } from "../data/text.ts";
 import { now, useClock } from "../state/clock.ts";
 import { troubles } from "../state/server.ts";
 
-/** What the server cannot do at the moment, and since when. It goes by itself. */
+/** What the server cannot do at the moment, and since when. Disappears when the cause is gone. */
 export function Troubles() {
   useClock();
   return (

@@ -1,14 +1,14 @@
 import { type Accessor, createMemo } from "solid-js";
 import type { AgentRecord } from "../data/types.ts";
 
-/** Colours that eyes which cannot tell red from green tell apart; the last one is for all further types. */
+/** Distinguishable with red-green colour blindness; the last one is for all further types. */
 export const KIND_COLORS = ["kind-1", "kind-2", "kind-3", "kind-4", "kind-5", "kind-6", "kind-rest", "on-kind"] as const;
 export type KindColor = Exclude<(typeof KIND_COLORS)[number], "on-kind">;
 const TYPED = ["kind-1", "kind-2", "kind-3", "kind-4", "kind-5", "kind-6"] as const;
 
 export const typeOf = (record: AgentRecord) => (record.parent === null ? "main" : (record.type ?? record.kind));
 
-/** The types of agents, the most frequent first; a colour stays with its type as long as the order does. */
+/** Types by frequency; a type keeps its colour while the order stays the same. */
 export function useTypeColors(records: Accessor<readonly AgentRecord[]>): (record: AgentRecord) => KindColor {
   const types = createMemo(() => typeNames(records()));
   return (record) => TYPED[types().indexOf(typeOf(record))] ?? "kind-rest";

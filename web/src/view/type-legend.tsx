@@ -4,12 +4,12 @@ import { colorOfType, typeNames } from "./type-colors.ts";
 
 const SHOWN = 6;
 
-/** Which colour is which type of agent. */
+/** Legend of the type colours. */
 export function TypeLegend(props: { records: readonly AgentRecord[] }) {
   const types = () => typeNames(props.records);
   const rest = () => types().length - SHOWN;
   return (
-    <ul class="legend types" aria-label="What the colours mean">
+    <ul class="legend types" aria-label="Colours">
       <For each={types().slice(0, SHOWN)}>
         {(type) => <li ref={(element) => element.style.setProperty("--swatch", `var(--${colorOfType(types(), type)})`)}>{type}</li>}
       </For>

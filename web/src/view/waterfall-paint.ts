@@ -32,30 +32,30 @@ export interface Scene {
   readonly height: number;
   readonly names: number;
   readonly scrollTop: number;
-  /** The row and the span that are pointed out. */
+  /** The selected row and span. */
   readonly selected: { readonly row: number; readonly span: number };
   readonly showPath: boolean;
   readonly now: number;
   readonly palette: Palette<Color>;
 }
 
-/** What was really drawn, for whoever wants to check or to count. */
+/** What was drawn, for tests. */
 export interface Drawn {
   readonly rows: readonly { readonly uri: string; readonly y: number; readonly bars: readonly Bar[] }[];
   readonly connectors: number;
 }
 
 type Chart = Pick<Scene, "view" | "width" | "names">;
-/** Air at the right, so that the last bar is seen to end. */
+/** Margin at the right, so that the end of the last bar is visible. */
 const AIR_PX = 12;
-/** How wide the times are. */
+/** Width of the time axis. */
 export const roomOf = ({ width, names }: Omit<Chart, "view">) => Math.max(1, width - names - AIR_PX);
 export const xOf = (chart: Chart, at: number) => chart.names + ((at - chart.view.from) / (chart.view.to - chart.view.from)) * roomOf(chart);
 export const timeAt = (chart: Chart, x: number) => chart.view.from + ((x - chart.names) / roomOf(chart)) * (chart.view.to - chart.view.from);
 export const rowAt = (scrollTop: number, y: number) => Math.floor((y - AXIS_PX + scrollTop) / ROW_PX);
 const yOf = (scrollTop: number, row: number) => AXIS_PX + row * ROW_PX - scrollTop;
 
-/** Only rows and spans in view are looked at. */
+/** Visits only visible rows and spans. */
 export function paintWaterfall(context: CanvasRenderingContext2D, scene: Scene): Drawn {
   const { picture, width, height, names, scrollTop, palette, selected } = scene;
   const first = Math.max(0, Math.floor(scrollTop / ROW_PX));
@@ -124,7 +124,10 @@ function paintName(context: CanvasRenderingContext2D, { picture, scrollTop, pale
   context.fillText(name, x + 16, y);
 }
 
-/** Told apart by height and pattern as well as by colour: a model is tall, a tool half as tall, waiting a thin line, a failure crossed out. */
+/**
+ * Distinguished by height and pattern as well as colour: model calls are tall, tool calls half as tall, waiting is a
+ * thin line, failures are crossed out.
+ */
 function paintRow(context: CanvasRenderingContext2D, scene: Scene, index: number): Drawn["rows"][number] {
   const { picture, view, width, names, scrollTop, now, palette, selected } = scene;
   const { uri, life, list } = picture.rows[index] as WaterfallRow;
@@ -153,13 +156,13 @@ function paintBar(context: CanvasRenderingContext2D, { kind, failed, x, width }:
   const high = HEIGHT[kind];
   context.fillStyle = failed ? palette.errored : palette[`span-${kind}`];
   if (kind === "wait") {
-    // Dashes; where there is no room for one, a dot.
+    // Dashes, or a dot if there is no room.
     for (let at = x; at < x + width; at += 7) context.fillRect(at, middle - high / 2, Math.min(4, x + width - at), high);
     return;
   }
   context.fillRect(x, middle - high / 2, width, high);
   if (!failed) return;
-  // Seen on whatever lies around it.
+  // Visible on any background.
   context.beginPath();
   cross(context, x + width / 2, middle);
   context.strokeStyle = palette.surface;
@@ -179,7 +182,7 @@ function cross(context: CanvasRenderingContext2D, x: number, y: number): void {
   context.lineTo(x - ARM_PX, y + ARM_PX);
 }
 
-/** Along the bottom of the rows, and from one to the next where one had to wait for the other. */
+/** The critical path: along the bottom of rows, with connectors where one agent waited for another. */
 function paintPath(context: CanvasRenderingContext2D, scene: Scene, first: number, last: number): number {
   const { picture, view, scrollTop, palette } = scene;
   const bottom = (row: number) => yOf(scrollTop, row) + ROW_PX - 3;
@@ -203,7 +206,7 @@ function paintPath(context: CanvasRenderingContext2D, scene: Scene, first: numbe
 
 const MINIMAP_AIR = 4;
 
-/** The whole at a glance: how many worked at once, the critical path below it, and what of it is in view. */
+/** Overview: concurrency, critical path and visible part. */
 export function paintMinimap(context: CanvasRenderingContext2D, scene: Omit<Scene, "selected" | "scrollTop" | "now">, most: Uint16Array): void {
   const { picture, view, width, height, names, palette, showPath } = scene;
   const whole = { view: picture, width, names };

@@ -4,23 +4,23 @@ import { useKeys } from "../state/keys.ts";
 import { go, route, setParams } from "../state/navigation.ts";
 import { prepare, usePainting, usePalette, useSize } from "./canvas.ts";
 import { PictureButtons } from "./picture-buttons.tsx";
-import { type At, SpanTip, spanInWords } from "./span-tip.tsx";
+import { type At, SpanTip, spanDescription } from "./span-tip.tsx";
 import { AXIS_PX, COLORS, type Drawn, paintMinimap, paintWaterfall, ROW_PX, roomOf, rowAt, type Scene, timeAt } from "./waterfall-paint.ts";
 
 const MINIMAP_PX = 44;
 const ZOOM = 1.6;
 const SETTLED_MS = 250;
 
-/** What a canvas shows, for tests and for whoever wonders. */
+/** What a canvas shows, for tests. */
 export interface ShownPicture {
   picture(): Waterfall;
   view(): View;
   drawn(): Drawn;
-  /** How often it was drawn. */
+  /** Number of paints. */
   frames(): number;
 }
 
-/** Who worked when: a canvas over a scroll bar, so that a thousand rows cost what is seen of them. */
+/** When agents worked: a canvas over a scroll container, so that the cost depends on the visible rows only. */
 export function WaterfallView(props: { picture: Waterfall; now: number; selected: string | null; onSelect: (uri: string) => void }) {
   let canvas: HTMLCanvasElement | undefined;
   let minimap: HTMLCanvasElement | undefined;
@@ -36,7 +36,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
   const room = () => roomOf({ width: size().width, names: names() });
   const whole = (): View => ({ from: props.picture.from, to: props.picture.to });
 
-  // Kept as it was asked for: relative to the beginning, and null at the right where it goes on with what happens.
+  // Relative to the start; `to` is null if the right edge follows the present.
   const [look, setLook] = createSignal<{ from: number; to: number | null } | null>(lookIn(route().params.from, route().params.to));
   const view = createMemo((): View => {
     const { from, to } = props.picture;
@@ -92,7 +92,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
     if (canvas !== undefined) Object.assign(canvas, { picture: () => props.picture, view, drawn: () => drawn, frames: () => frames } satisfies ShownPicture);
   });
 
-  // --- moving about
+  // --- navigation
 
   const center = () => (view().from + view().to) / 2;
   const zoom = (factor: number, at = center()) => lookAt(zoomed(view(), whole(), factor, at));
@@ -152,7 +152,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
     },
   });
 
-  // --- pointers
+  // --- pointer
 
   let grabbed: { readonly x: number; readonly from: View; moved: boolean } | null = null;
   const inCanvas = (event: { clientX: number; clientY: number }) => {
@@ -204,7 +204,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
         class="minimap"
         ref={minimap}
         height={MINIMAP_PX}
-        aria-label="The whole at a glance"
+        aria-label="Overview"
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           drag(event);
@@ -216,7 +216,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
         ref={scroller}
         tabindex="0"
         role="application"
-        aria-label={`Waterfall of ${props.picture.rows.length} agents. Up and down walk the agents, left and right what one did.`}
+        aria-label={`Waterfall of ${props.picture.rows.length} agents. Up and down move between agents, left and right between spans.`}
         onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
       >
         <canvas
@@ -248,7 +248,7 @@ export function WaterfallView(props: { picture: Waterfall; now: number; selected
       </div>
       <PictureButtons by={ZOOM} onZoom={zoom} onAll={() => lookAt(whole())} isAll={look() === null} />
       <p class="sr" role="status">
-        {current() === undefined ? "" : spanInWords(current() as WaterfallRow, span(), props.picture.from, props.now)}
+        {current() === undefined ? "" : spanDescription(current() as WaterfallRow, span(), props.picture.from, props.now)}
       </p>
       <Show when={hover()}>{(at) => <SpanTip at={at()} picture={props.picture} now={props.now} />}</Show>
     </div>

@@ -6,9 +6,9 @@ import { visible } from "../data/text.ts";
 import { api } from "../state/server.ts";
 import { Failure } from "./failure.tsx";
 import { Overlay } from "./overlay.tsx";
-import { StatusMark, sourceInWords } from "./status.tsx";
+import { StatusMark, sourceLabel } from "./status.tsx";
 
-/** Every piece of evidence for an agent's parent and status, and which one decided. */
+/** All evidence for an agent's parent and status, and what decided. */
 export default function Why(props: { uri: string; onClose: () => void }) {
   const [found] = createResource(
     () => props.uri,
@@ -16,7 +16,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
   );
   return (
     <Overlay label="Evidence" class="drawer" onClose={props.onClose}>
-      <h2>How we know</h2>
+      <h2>Evidence</h2>
       <p>
         <code>{props.uri}</code>
       </p>
@@ -25,12 +25,12 @@ export default function Why(props: { uri: string; onClose: () => void }) {
         <Match when={found()}>
           {(why) => (
             <>
-              <h3>Its parent</h3>
+              <h3>Parent</h3>
               <Show
                 when={why().parent}
                 fallback={
                   <p>
-                    None: it is a top-level thread.
+                    None: this is a top-level thread.
                     <Show when={why().forkedFrom}>
                       {(from) => (
                         <>
@@ -56,7 +56,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                         <Show when={piece.decided}>
                           <span class="chip">decided</span>
                         </Show>
-                        <b>{piece.rule}</b> <span class="muted">{piece.source === "manual" ? "by hand" : sourceInWords(piece.source)}</span>
+                        <b>{piece.rule}</b> <span class="muted">{piece.source === "manual" ? "by hand" : sourceLabel(piece.source)}</span>
                         <span class="confidence" title="Confidence">
                           {percent(piece.confidence)}
                         </span>
@@ -68,9 +68,9 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                   )}
                 </For>
               </ol>
-              <h3>Its status</h3>
+              <h3>Status</h3>
               <p>
-                <StatusMark status={why().status.status} /> <b>{why().status.status}</b> <span class="muted">{sourceInWords(why().status.statusSource)}</span>
+                <StatusMark status={why().status.status} /> <b>{why().status.status}</b> <span class="muted">{sourceLabel(why().status.statusSource)}</span>
                 <Show when={why().status.activity}>{(activity) => <> · {visible(activity())}</>}</Show>
               </p>
               <ol class="evidence">
@@ -82,7 +82,7 @@ export default function Why(props: { uri: string; onClose: () => void }) {
                   {(piece) => (
                     <li>
                       <div class="muted">
-                        {dateAndTime(piece.at)} · {sourceInWords(piece.source)}
+                        {dateAndTime(piece.at)} · {sourceLabel(piece.source)}
                       </div>
                       <p>{visible(piece.says)}</p>
                       <Show when={piece.from}>{(from) => <code>{visible(from())}</code>}</Show>

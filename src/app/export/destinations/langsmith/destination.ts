@@ -1,37 +1,34 @@
-import { asList, asObject, asText, asWords, parseJson } from "../../core/json.ts";
-import type { RedactionRules } from "../../core/redaction.ts";
-import type { Story } from "../../core/story.ts";
-import { abandonedRun, multipart, patchOf, postOf, type RunOperation } from "../../exporters/langsmith/multipart.ts";
-import { placeIn } from "../../exporters/langsmith/names.ts";
-import { type LangSmithOptions, type PlacedRun, placedRuns } from "../../exporters/langsmith/runs.ts";
-import { isComplete, type Trace } from "../../exporters/trace/span.ts";
-import type { FindPosted, Parcel } from "../../stores/sqlite/outbox.ts";
-import { Failure } from "../failure.ts";
-import type { Env } from "../home.ts";
-import { productVersion } from "../version.ts";
-import { checkedUrl, type Destination, type Plan, type PlanOptions } from "./destination.ts";
-import type { OldTraces } from "./formats.ts";
+import { asList, asNonBlank, asObject, asText, parseJson } from "../../../../core/json.ts";
+import type { RedactionRules } from "../../../../core/redaction.ts";
+import type { Story } from "../../../../core/story.ts";
+import { abandonedRun, multipart, patchOf, postOf, type RunOperation } from "../../../../exporters/langsmith/multipart.ts";
+import { placeIn } from "../../../../exporters/langsmith/names.ts";
+import { type LangSmithOptions, type PlacedRun, placedRuns } from "../../../../exporters/langsmith/runs.ts";
+import { isComplete, type Trace } from "../../../../exporters/trace/span.ts";
+import type { FindPosted, Parcel } from "../../../../stores/sqlite/outbox.ts";
+import { Failure } from "../../../failure.ts";
+import type { Env } from "../../../home.ts";
+import { productVersion } from "../../../version.ts";
+import { checkedUrl, type Destination, type Plan, type PlanOptions } from "../../destination.ts";
+import type { OldTraces } from "../../formats.ts";
 
 const CLOUD = "https://api.smith.langchain.com";
-/** The cloud takes nothing that began longer than a day ago; some of it may have to wait in the outbox. */
+/** The cloud refuses runs that began more than a day ago; leaves a margin for time in the outbox. */
 const CLOUD_AGE_MS = (24 * 60 - 10) * 60_000;
 const LIMIT = { items: 100, bytes: 20 << 20 };
 const MAX_RUNS = 25_000;
 const TIMEOUT_MS = 30_000;
 
-/** Whether everything is to be sent as it happens. */
-export const tracesToLangSmith = (env: Env) => env.TRACE_TO_LANGSMITH?.toLowerCase() === "true";
-
-/** Where the user's variables say that runs go: one place, and as many more as they name. */
-export function langSmithDestinations(env: Env, redaction: RedactionRules): Destination[] {
+/** The destinations that the environment configures: one, and any number of replicas. */
+export function langSmithDestinations(env: Env, redaction: RedactionRules, isPreview: boolean): Destination[] {
   const own = {
     url: env.LANGSMITH_ENDPOINT || env.CC_LANGSMITH_ENDPOINT || CLOUD,
-    key: env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY || "",
+    key: env.CC_LANGSMITH_API_KEY || env.LANGSMITH_API_KEY || (isPreview ? "none" : ""),
     project: env.CC_LANGSMITH_PROJECT || null,
   };
   const places = [own, ...replicas(env.CC_LANGSMITH_RUNS_ENDPOINTS, own)];
   if (places.every(({ key }) => key === ""))
-    throw new Failure("usage", "no key for LangSmith is set", [
+    throw new Failure("usage", "no LangSmith API key is set", [
       "set CC_LANGSMITH_API_KEY or LANGSMITH_API_KEY; --preview shows what would be sent without one",
     ]);
   const rules = rulesOf(env, redaction);
@@ -76,25 +73,28 @@ function destination({ url, key, project }: Place, { tenant, rules, ...base }: C
   };
 }
 
-/** How old a trace may be; null where any is taken. */
+/** Maximum age of a trace; null if unlimited. */
 const ageLimit = (endpoint: string, old: OldTraces | null) =>
   old === "send" || (old === null && !/\.smith\.langchain\.com$/.test(new URL(endpoint).hostname)) ? null : CLOUD_AGE_MS;
 
 function planOf(traces: readonly Trace[], options: Omit<LangSmithOptions, "shiftMs">, maxAge: number | null, { now, old, wholeTurns }: PlanOptions): Plan {
   const isTooOld = ({ root }: Trace) => maxAge !== null && now - root.start > maxAge;
   const shift = (trace: Trace) => (isTooOld(trace) && old === "shift" ? now - (trace.root.end ?? now) : 0);
-  const wanted = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
+  const selected = traces.filter((trace) => !isTooOld(trace) || (old === "shift" && trace.root.end !== null));
   return {
-    traces: wanted.length,
-    items: wanted.reduce((sum, { spans }) => sum + Math.min(spans.length, MAX_RUNS), 0),
-    tooOld: traces.length - wanted.length,
-    tooMany: wanted.reduce((sum, { spans }) => sum + Math.max(0, spans.length - MAX_RUNS), 0),
-    isOpen: !wanted.every(isComplete),
-    parcels: (find) => wanted.flatMap((trace) => parcelsOf(trace, { ...options, shiftMs: shift(trace) }, find, wholeTurns)),
+    traces: selected.length,
+    items: selected.reduce((sum, { spans }) => sum + Math.min(spans.length, MAX_RUNS), 0),
+    tooOld: traces.length - selected.length,
+    tooMany: selected.reduce((sum, { spans }) => sum + Math.max(0, spans.length - MAX_RUNS), 0),
+    isOpen: !selected.every(isComplete),
+    parcels: (find) => selected.flatMap((trace) => parcelsOf(trace, { ...options, shiftMs: shift(trace) }, find, wholeTurns)),
   };
 }
 
-/** A run is posted once its place is certain and the run above it is posted: one that holds others when it begins, every other when it has ended. */
+/**
+ * A run is posted once its place is final and its parent is posted: runs with children when they begin, others when
+ * they have ended.
+ */
 function parcelsOf(trace: Trace, options: LangSmithOptions, find: FindPosted, wholeTurns: boolean): Parcel[] {
   if (wholeTurns && !isComplete(trace) && find(trace.root.key) === undefined) return [];
   const known = new Set<string>();
@@ -119,19 +119,21 @@ const parcelOf = (operation: RunOperation, of: Pick<Parcel, "key" | "place" | "i
   body: Buffer.from(JSON.stringify(operation)),
 });
 
-/** What must never change of a run that others stand below, or may. The rest is posted whole, and nothing follows it. */
+/**
+ * The part of a run with possible children that must never change. Other runs are posted as a whole and never changed.
+ */
 const placeText = ({ span: { kind }, run, place }: PlacedRun) =>
   kind === "turn" || kind === "agent" || kind === "tool" ? `${run.run_type} ${place.dottedOrder}` : "";
 const dottedOrderIn = (place: string) => place.slice(place.indexOf(" ") + 1);
 
-/** An array of objects or of `[project, …]`, or an object of URLs and keys, as LangSmith's own packages take them. */
+/** An array of objects or of `[project, …]`, or an object of URLs and keys, as in LangSmith's own packages. */
 function replicas(text: string | undefined, own: Place): Place[] {
   if (text === undefined || text === "") return [];
   const parsed = parseJson(text)?.value;
   const byUrl = asObject(parsed);
   if (byUrl !== null) return Object.entries(byUrl).flatMap(([url, key]) => (typeof key === "string" ? [{ url, key, project: own.project }] : []));
   if (!Array.isArray(parsed))
-    throw new Failure("usage", "CC_LANGSMITH_RUNS_ENDPOINTS is no JSON list", ['write it as [{"apiUrl": "…", "apiKey": "…", "projectName": "…"}]']);
+    throw new Failure("usage", "CC_LANGSMITH_RUNS_ENDPOINTS is not a JSON array", ['write it as [{"apiUrl": "…", "apiKey": "…", "projectName": "…"}]']);
   return parsed.map((one): Place => {
     const given = asObject(one);
     const project = asText(asList(one)[0]) ?? asText(given?.projectName) ?? asText(given?.project_name) ?? own.project;
@@ -142,7 +144,7 @@ function replicas(text: string | undefined, own: Place): Place[] {
 function metadataOf(text: string | undefined) {
   if (text === undefined || text === "") return {};
   const given = asObject(parseJson(text)?.value);
-  if (given === null) throw new Failure("usage", "CC_LANGSMITH_METADATA is no JSON object", ['write it as {"team": "core"}']);
+  if (given === null) throw new Failure("usage", "CC_LANGSMITH_METADATA is not a JSON object", ['write it as {"team": "core"}']);
   return given;
 }
 
@@ -150,19 +152,19 @@ function outerOf(text: string | undefined) {
   if (text === undefined || text === "") return null;
   const run = placeIn(text);
   if (run === null)
-    throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is no dotted order", ["write the dotted_order of a run of yours, or leave it unset"]);
+    throw new Failure("usage", "CC_LANGSMITH_PARENT_DOTTED_ORDER is not a dotted order", ["use the dotted_order of an existing run, or unset it"]);
   return run;
 }
 
-/** Null where the user wants no redaction. */
+/** Null if redaction is disabled. */
 function rulesOf(env: Env, rules: RedactionRules): RedactionRules | null {
   if (["0", "false", "no", "off"].includes((env.CC_LANGSMITH_REDACT ?? "").trim().toLowerCase())) return null;
   const extra = env.CC_LANGSMITH_REDACT_EXTRA;
   if (extra === undefined || extra === "") return rules;
-  const patterns = asList(parseJson(extra)?.value).map((rule) => asWords(asObject(rule)?.pattern));
+  const patterns = asList(parseJson(extra)?.value).map((rule) => asNonBlank(asObject(rule)?.pattern));
   if (patterns.length === 0 || patterns.some((pattern) => pattern === null || !isPattern(pattern)))
-    // Sending what somebody wanted hidden would be worse than sending nothing.
-    throw new Failure("usage", "CC_LANGSMITH_REDACT_EXTRA is no list of rules", ['write it as [{"pattern": "ACME-\\\\d+"}]']);
+    // Better to send nothing than to ignore a redaction rule.
+    throw new Failure("usage", "CC_LANGSMITH_REDACT_EXTRA is not a list of rules", ['write it as [{"pattern": "ACME-\\\\d+"}]']);
   return { ...rules, patterns: [...rules.patterns, ...patterns.filter((pattern) => pattern !== null)] };
 }
 
@@ -171,7 +173,7 @@ function isPattern(text: string): boolean {
     new RegExp(text, "gu");
     return true;
   } catch {
-    // What it is not is said by the caller.
+    // Invalid; the caller reports it.
     return false;
   }
 }

@@ -1,22 +1,22 @@
-import { asList, asObject, asText, asWords, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/json.ts";
 import type { Api } from "../../core/traffic.ts";
-import { type AnswerReader, errorIn, errorOf, type Said } from "./answer.ts";
-import { ChatAnswer } from "./chat.ts";
+import { ChatReader } from "./chat.ts";
+import { errorIn, errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 
-export function answerReader(api: Api): AnswerReader | null {
-  if (api === "messages") return new MessagesAnswer();
-  if (api === "chat") return new ChatAnswer();
-  return api === "responses" ? new ResponsesAnswer() : null;
+export function responseReader(api: Api): ResponseReader | null {
+  if (api === "messages") return new MessagesReader();
+  if (api === "chat") return new ChatReader();
+  return api === "responses" ? new ResponsesReader() : null;
 }
 
-class MessagesAnswer implements AnswerReader {
+class MessagesReader implements ResponseReader {
   stop: string | null = null;
   usage: JsonObject | null = null;
   error: string | null = null;
   isWhole = false;
   readonly #blocks = new Map<unknown, { start: JsonObject; text: string; json: string; signature: string }>();
 
-  *event(data: JsonObject): Generator<Said> {
+  *event(data: JsonObject): Generator<ResponsePart> {
     switch (data.type) {
       case "message_start":
         yield* this.#open(asObject(data.message) ?? {});
@@ -31,7 +31,7 @@ class MessagesAnswer implements AnswerReader {
         yield* this.#close(data.index);
         break;
       case "message_delta":
-        this.stop = asWords(asObject(data.delta)?.stop_reason) ?? this.stop;
+        this.stop = asNonBlank(asObject(data.delta)?.stop_reason) ?? this.stop;
         this.#count(asObject(data.usage));
         break;
       case "message_stop":
@@ -41,14 +41,14 @@ class MessagesAnswer implements AnswerReader {
         this.error = errorOf(data);
         break;
       default:
-        // Pings, and what later versions say besides.
+        // Pings and unknown events.
         break;
     }
   }
 
-  *done(): Generator<Said> {}
+  *done(): Generator<ResponsePart> {}
 
-  *whole(body: JsonObject): Generator<Said> {
+  *whole(body: JsonObject): Generator<ResponsePart> {
     if (body.type !== "message") {
       this.error = errorOf(body);
       return;
@@ -58,17 +58,17 @@ class MessagesAnswer implements AnswerReader {
       const block = asObject(item);
       if (block !== null) yield { is: "block", block };
     }
-    this.stop = asWords(body.stop_reason);
+    this.stop = asNonBlank(body.stop_reason);
     this.isWhole = true;
   }
 
-  *#open(message: JsonObject): Generator<Said> {
+  *#open(message: JsonObject): Generator<ResponsePart> {
     this.#count(asObject(message.usage));
-    const id = asWords(message.id);
-    if (id !== null) yield { is: "opened", response: id, model: asWords(message.model), usage: this.usage };
+    const id = asNonBlank(message.id);
+    if (id !== null) yield { is: "opened", response: id, model: asNonBlank(message.model), usage: this.usage };
   }
 
-  /** What a later number does not repeat still holds. */
+  /** Fields that a later usage omits keep their value. */
   #count(usage: JsonObject | null) {
     if (usage === null) return;
     const given = Object.entries(usage).filter(([, value]) => value !== null);
@@ -84,25 +84,25 @@ class MessagesAnswer implements AnswerReader {
     block.signature += asText(delta.signature) ?? "";
   }
 
-  *#close(index: unknown): Generator<Said> {
+  *#close(index: unknown): Generator<ResponsePart> {
     const block = this.#blocks.get(index);
     if (block === undefined) return;
     this.#blocks.delete(index);
     const { start, text, json, signature } = block;
-    const input = json === "" ? {} : { input: parseJson(json)?.value ?? json };
+    const input = json === "" ? {} : { input: parseFiniteJson(json)?.value ?? json };
     const words = text === "" ? {} : start.type === "thinking" ? { thinking: text } : { text };
     yield { is: "block", block: { ...start, ...words, ...input, ...(signature === "" ? {} : { signature }) } };
   }
 }
 
-class ResponsesAnswer implements AnswerReader {
+class ResponsesReader implements ResponseReader {
   stop: string | null = null;
   usage: JsonObject | null = null;
   error: string | null = null;
   isWhole = false;
   #isOpen = false;
 
-  *event(data: JsonObject): Generator<Said> {
+  *event(data: JsonObject): Generator<ResponsePart> {
     const response = asObject(data.response);
     switch (data.type) {
       case "response.created":
@@ -120,16 +120,16 @@ class ResponsesAnswer implements AnswerReader {
         this.#finish(response ?? {});
         break;
       case "error":
-        this.error = errorOf(data) ?? asWords(data.code);
+        this.error = errorOf(data) ?? asNonBlank(data.code);
         break;
       default:
         break;
     }
   }
 
-  *done(): Generator<Said> {}
+  *done(): Generator<ResponsePart> {}
 
-  *whole(body: JsonObject): Generator<Said> {
+  *whole(body: JsonObject): Generator<ResponsePart> {
     if (body.object !== "response") {
       this.error = errorOf(body);
       return;
@@ -142,16 +142,16 @@ class ResponsesAnswer implements AnswerReader {
     this.#finish(body);
   }
 
-  *#open(response: JsonObject): Generator<Said> {
-    const id = asWords(response.id);
+  *#open(response: JsonObject): Generator<ResponsePart> {
+    const id = asNonBlank(response.id);
     if (id === null || this.#isOpen) return;
     this.#isOpen = true;
-    yield { is: "opened", response: id, model: asWords(response.model), usage: asObject(response.usage) };
+    yield { is: "opened", response: id, model: asNonBlank(response.model), usage: asObject(response.usage) };
   }
 
   #finish(response: JsonObject) {
     this.usage = asObject(response.usage) ?? this.usage;
-    this.stop = asWords(response.status) ?? "completed";
+    this.stop = asNonBlank(response.status) ?? "completed";
     this.error = errorIn(response.error) ?? (this.stop === "failed" ? "the response failed" : null);
     this.isWhole = this.stop !== "failed";
   }

@@ -1,15 +1,15 @@
-/** Judges what a tree says about each agent beyond numbers: what it was asked, what it is, what it answered. */
+/** Judges the texts of each agent in a tree: prompt, type and result. */
 import type { RecordedAgent, RecordedThread } from "./fixtures.ts";
 import type { TreeNode } from "./judge.ts";
 
-export interface SpokenNode extends TreeNode {
+export interface TextNode extends TreeNode {
   depth: number;
   type: string | null;
   description: string | null;
   prompt: string | null;
   result: string | null;
   background: boolean;
-  children: SpokenNode[];
+  children: TextNode[];
 }
 
 const FIELDS = {
@@ -20,10 +20,10 @@ const FIELDS = {
   result: (node) => node.result,
   background: (node) => node.background,
   toolCallId: (node) => node.link?.toolCallId ?? null,
-} as const satisfies Record<string, (node: SpokenNode) => unknown>;
+} as const satisfies Record<string, (node: TextNode) => unknown>;
 
 /** As sentences; none when they agree. A field that the truth leaves null is not judged. */
-export function wrongWords(thread: RecordedThread, tree: SpokenNode): string[] {
+export function wrongTexts(thread: RecordedThread, tree: TextNode): string[] {
   const nodes = everyone(tree);
   return thread.agents.flatMap((agent) => {
     const fitting = nodes.filter((candidate) => isThatAgent(agent, candidate));
@@ -38,11 +38,11 @@ export function wrongWords(thread: RecordedThread, tree: SpokenNode): string[] {
   });
 }
 
-export function everyone(node: SpokenNode): SpokenNode[] {
+export function everyone(node: TextNode): TextNode[] {
   return [node, ...node.children.flatMap(everyone)];
 }
 
-function isThatAgent(agent: RecordedAgent, node: SpokenNode): boolean {
+function isThatAgent(agent: RecordedAgent, node: TextNode): boolean {
   if (agent.agentIdNative === false) return node.agentId !== null && node.link?.toolCallId === agent.toolCallId;
   return node.agentId === agent.agentId;
 }

@@ -1,31 +1,28 @@
 import { gzipSync } from "node:zlib";
-import { printJson } from "../../core/json.ts";
-import type { RedactionRules } from "../../core/redaction.ts";
-import { partialSuccess, protobuf } from "../../exporters/otlp/protobuf.ts";
-import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../exporters/otlp/shape.ts";
-import { otlpSpans } from "../../exporters/otlp/spans.ts";
-import { isComplete, type Trace } from "../../exporters/trace/span.ts";
-import type { Parcel } from "../../stores/sqlite/outbox.ts";
-import { Failure } from "../failure.ts";
-import type { Env } from "../home.ts";
-import { productVersion } from "../version.ts";
-import { checkedUrl, type Destination, type Plan } from "./destination.ts";
+import { printJson } from "../../../../core/json.ts";
+import type { RedactionRules } from "../../../../core/redaction.ts";
+import { partialSuccess, protobuf } from "../../../../exporters/otlp/protobuf.ts";
+import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../../../exporters/otlp/shape.ts";
+import { otlpSpans } from "../../../../exporters/otlp/spans.ts";
+import { isComplete, type Trace } from "../../../../exporters/trace/span.ts";
+import type { Parcel } from "../../../../stores/sqlite/outbox.ts";
+import { Failure } from "../../../failure.ts";
+import type { Env } from "../../../home.ts";
+import { productVersion } from "../../../version.ts";
+import { checkedUrl, type Destination, type Plan } from "../../destination.ts";
 
 const LIMIT = { items: 512, bytes: 4 << 20 };
 const TIMEOUT_MS = 10_000;
 const FORMS = ["http/protobuf", "http/json"];
 
-/** Whether everything is to be sent as it happens. The endpoint alone does not say so: other programs have it set too. */
-export const tracesToOtlp = (env: Env) => env.TRACE_TO_OTLP?.toLowerCase() === "true" && env.OTEL_SDK_DISABLED?.toLowerCase() !== "true";
-
-/** The collector that the variables of OpenTelemetry name. */
+/** The collector configured by OpenTelemetry's environment variables. */
 export function otlpDestination(env: Env, redaction: RedactionRules): Destination {
   const given = (name: string) => env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`];
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT || "http://localhost:4318";
   const url = checkedUrl(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || `${base.replace(/\/+$/, "")}/v1/traces`, "OTEL_EXPORTER_OTLP_ENDPOINT");
   const form = given("PROTOCOL") ?? "http/protobuf";
   if (!FORMS.includes(form))
-    throw new Failure("usage", `OTEL_EXPORTER_OTLP_PROTOCOL ${form} is not supported`, [`write ${FORMS.join(" or ")}; collectors take both at port 4318`]);
+    throw new Failure("usage", `OTEL_EXPORTER_OTLP_PROTOCOL ${form} is not supported`, [`write ${FORMS.join(" or ")}; collectors accept both on port 4318`]);
   const isPacked = given("COMPRESSION") === "gzip";
   const resource = resourceOf(env);
   const version = productVersion();
@@ -45,7 +42,7 @@ export function otlpDestination(env: Env, redaction: RedactionRules): Destinatio
     limit: LIMIT,
     redaction,
     plan: (_, traces, { wholeTurns }) => planOf(traces, wholeTurns),
-    // A span is sent when it has ended.
+    // Spans are only sent once ended.
     ending: () => null,
     encode: (bodies) => {
       const body = form === "http/json" ? Buffer.from(json(bodies)) : protobuf(requestOf(bodies));
@@ -69,7 +66,7 @@ function planOf(traces: readonly Trace[], wholeTurns: boolean): Plan {
   };
 }
 
-/** Keyed by the span alone: found in another trace later, it is still the same span. */
+/** Keyed by the span alone, so that it stays the same span if it moves to another trace. */
 const parcelOf = (span: OtlpSpan): Parcel => ({
   key: span.spanId,
   place: span.traceId,
@@ -79,9 +76,9 @@ const parcelOf = (span: OtlpSpan): Parcel => ({
   body: Buffer.from(JSON.stringify(span)),
 });
 
-/** Those who accept a request may still leave spans out, and say so; such must not be sent again. */
-function turnedDown(answer: Uint8Array): string | null {
-  const { rejected, reason } = partialSuccess(answer);
+/** A collector may accept a request and drop spans; these must not be sent again. */
+function turnedDown(response: Uint8Array): string | null {
+  const { rejected, reason } = partialSuccess(response);
   return rejected === 0 ? null : `${rejected} spans: ${reason || "no reason given"}`;
 }
 
@@ -96,7 +93,7 @@ function pairs(text: string): Record<string, string> {
     try {
       return decodeURIComponent(part.trim());
     } catch {
-      // A lone % is meant as it stands.
+      // Not percent-encoded; used as it is.
       return part.trim();
     }
   };

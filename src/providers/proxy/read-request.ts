@@ -1,27 +1,27 @@
-import { asList, asObject, asText, asWords, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
-import type { Api, AskedRow, PieceRow, TailPart } from "../../core/traffic.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText, parseFiniteJson } from "../../core/json.ts";
+import type { Api, PieceRow, RequestRow, TailPart } from "../../core/traffic.ts";
 import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
-import { conversationIn, nameOf, resultsIn, sideOf, textsIn, wordOf } from "./units.ts";
+import { conversationIn, nameOf, resultsIn, sideOf, textsIn, unitOf } from "./units.ts";
 
-/** What is asked, before its body is looked into. */
-export interface Question {
+/** A request before its body is parsed. */
+export interface RequestHead {
   readonly request: string;
   readonly method: string;
   readonly path: string;
   readonly upstream: string;
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly headers: readonly string[];
   readonly windowMs: number | null;
-  readonly process: AskedRow["process"];
+  readonly process: RequestRow["process"];
 }
 
-/** Longer texts are cut where they are only there to be recognised. */
+/** Maximum length of texts that are only compared. */
 const MAX_TEXT = 20_000;
 const MAX_OPENING = 2_000;
 const MAX_DEPTH = 50;
 
-/** Which API is spoken, by the path alone: gateways put whatever they like before it. */
+/** The API, by the end of the path: gateways may add a prefix. */
 export function apiOf(method: string, path: string): Api {
   const [bare = ""] = path.split("?", 1);
   if (method !== "POST") return "other";
@@ -31,19 +31,19 @@ export function apiOf(method: string, path: string): Api {
   return /\/responses$/.test(bare) ? "responses" : "other";
 }
 
-export interface Asked {
-  readonly row: AskedRow;
-  /** Long texts, by name: each needs to be kept once. */
+export interface ReadRequest {
+  readonly row: RequestRow;
+  /** Long texts by name; each is stored once. */
   readonly pieces: readonly PieceRow[];
 }
 
 /**
- * The row of a request, from its head and the text of its body; null for a body that could not be read. Everything in it, names of pieces
- * included, is made from what may be kept. `keeping` is null where nothing is written down.
+ * The row of a request, from its head and the text of its body (null if unreadable). Everything in it, including the
+ * names of pieces, is derived from what may be stored. `keeping` is null if nothing is stored.
  */
-export function readAsked(question: Question, text: string | null, bytes: number, keeping: Keeping | null): Asked {
+export function readRequest(question: RequestHead, text: string | null, bytes: number, keeping: Keeping | null): ReadRequest {
   const api = apiOf(question.method, question.path);
-  const given = text === null || text === "" ? {} : keptBody(text, parseJson(text)?.value, keeping);
+  const given = text === null || text === "" ? {} : keptBody(text, parseFiniteJson(text)?.value, keeping);
   const body = asObject(given);
   const base = {
     ...question,
@@ -71,12 +71,12 @@ export function readAsked(question: Question, text: string | null, bytes: number
   return {
     row: {
       ...base,
-      model: asWords(model) ?? modelInPath(base.path),
+      model: asNonBlank(model) ?? modelInPath(base.path),
       stream: body.stream === true || question.path.includes("invoke-with-response-stream"),
       system: preface === null ? null : piece(preface),
       tools: tools == null ? null : piece(tools),
       messages: messages.map(piece),
-      chain: messages.flatMap((message) => wordOf(message) ?? []),
+      chain: messages.flatMap((message) => unitOf(message) ?? []),
       offered: asList(tools).length + messages.reduce((sum, message) => sum + (message.type === "additional_tools" ? asList(message.tools).length : 0), 0),
       first: first === undefined ? [] : textsIn(first).map(cut),
       opening: openingOf(preface),
@@ -88,7 +88,7 @@ export function readAsked(question: Question, text: string | null, bytes: number
   };
 }
 
-/** Marks of what is to be cached move on with every request, and change nothing that is said. */
+/** Removes cache markers, which move with every request and do not change the content. */
 function undecorated(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => undecorated(item, depth + 1));
@@ -121,7 +121,7 @@ const prefaceText = (preface: unknown): string =>
         .join("\n");
 const openingOf = (preface: unknown) => prefaceText(preface).slice(0, MAX_OPENING);
 
-/** What came since the model last spoke. Several texts by one speaker stay apart: the last one is what was meant. */
+/** The messages since the model's last response. Texts of one message are kept apart: the last one is the prompt. */
 function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
   const last = messages.findLastIndex((message) => sideOf(message) === "model");
   return messages.slice(last + 1).flatMap((message) => {
@@ -131,6 +131,6 @@ function tailOf(messages: readonly JsonObject[]): readonly TailPart[] {
   });
 }
 
-/** A text of the body that names something, such as `metadata.user_id`. */
-export const inRest = ({ rest }: AskedRow, ...path: readonly string[]): string | null =>
+/** A string of the body, such as `metadata.user_id`. */
+export const inRest = ({ rest }: RequestRow, ...path: readonly string[]): string | null =>
   asText(path.reduce<unknown>((value, key) => asObject(value)?.[key], rest));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RecordedAgent, RecordedThread } from "./fixtures.ts";
-import { type SpokenNode, wrongWords } from "./said.ts";
+import { type TextNode, wrongTexts } from "./judge-texts.ts";
 
 const agent = (agentId: string | null, more: Partial<RecordedAgent> = {}): RecordedAgent => ({
   agentId,
@@ -16,7 +16,7 @@ const agent = (agentId: string | null, more: Partial<RecordedAgent> = {}): Recor
   ...more,
 });
 
-const node = (agentId: string | null, more: Partial<SpokenNode> = {}): SpokenNode => ({
+const node = (agentId: string | null, more: Partial<TextNode> = {}): TextNode => ({
   agentId,
   depth: agentId === null ? 0 : 1,
   type: "worker",
@@ -31,14 +31,14 @@ const node = (agentId: string | null, more: Partial<SpokenNode> = {}): SpokenNod
 });
 
 const thread = (more: Partial<RecordedAgent> = {}): RecordedThread => ({ root: "t", agents: [agent(null), agent("a", more)] });
-const tree = (more: Partial<SpokenNode> = {}) => node(null, { children: [node("a", more)] });
+const tree = (more: Partial<TextNode> = {}) => node(null, { children: [node("a", more)] });
 
 describe("the judge of words", () => {
   it("passes what is right", () => {
-    expect(wrongWords(thread(), tree())).toEqual([]);
+    expect(wrongTexts(thread(), tree())).toEqual([]);
   });
 
-  it.each<[string, Partial<SpokenNode>]>([
+  it.each<[string, Partial<TextNode>]>([
     ["depth", { depth: 2 }],
     ["type", { type: null }],
     ["description", { description: "Play" }],
@@ -47,26 +47,26 @@ describe("the judge of words", () => {
     ["background", { background: true }],
     ["toolCallId", { link: null }],
   ])("catches a wrong %s", (field, wrong) => {
-    expect(wrongWords(thread(), tree(wrong))).toEqual([expect.stringContaining(`a: ${field} `)]);
+    expect(wrongTexts(thread(), tree(wrong))).toEqual([expect.stringContaining(`a: ${field} `)]);
   });
 
   it("catches an agent that is not there", () => {
-    expect(wrongWords(thread(), node(null))).toEqual(["a: not in the tree"]);
+    expect(wrongTexts(thread(), node(null))).toEqual(["a: not in the tree"]);
   });
 
-  it("does not judge what nobody knows, and takes what is accepted and nothing more", () => {
+  it("ignores unknown values, and accepts only what is listed", () => {
     const shown = tree({ prompt: "Framed: Do it. End." });
-    expect(wrongWords(thread({ prompt: null }), shown)).toEqual([]);
-    expect(wrongWords(thread({ accept: { prompt: "any" } }), shown)).toEqual([]);
-    expect(wrongWords(thread({ accept: { prompt: "contains" } }), shown)).toEqual([]);
-    expect(wrongWords(thread({ accept: { prompt: ["Framed: Do it. End."] } }), shown)).toEqual([]);
-    expect(wrongWords(thread({ accept: { prompt: ["Another."] } }), shown)).toHaveLength(1);
-    expect(wrongWords(thread({ accept: { result: "any" } }), shown)).toHaveLength(1);
+    expect(wrongTexts(thread({ prompt: null }), shown)).toEqual([]);
+    expect(wrongTexts(thread({ accept: { prompt: "any" } }), shown)).toEqual([]);
+    expect(wrongTexts(thread({ accept: { prompt: "contains" } }), shown)).toEqual([]);
+    expect(wrongTexts(thread({ accept: { prompt: ["Framed: Do it. End."] } }), shown)).toEqual([]);
+    expect(wrongTexts(thread({ accept: { prompt: ["Another."] } }), shown)).toHaveLength(1);
+    expect(wrongTexts(thread({ accept: { result: "any" } }), shown)).toHaveLength(1);
   });
 
   it("knows an agent without an id by its call", () => {
     const named = tree({ agentId: "named by the reader" });
-    expect(wrongWords(thread({ agentIdNative: false }), named)).toEqual([]);
-    expect(wrongWords(thread(), named)).toEqual(["a: not in the tree"]);
+    expect(wrongTexts(thread({ agentIdNative: false }), named)).toEqual([]);
+    expect(wrongTexts(thread(), named)).toEqual(["a: not in the tree"]);
   });
 });

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { ccusageProgram } from "./ccusage.ts";
+import { bytes } from "./format.ts";
+import { type HomeOptions, type HomeStats, writeHome } from "./home.ts";
+import type { Command } from "./measure.ts";
+import { type RolloutStats, writeRollouts } from "./rollouts.ts";
+
+export interface GeneratedHome {
+  readonly folder: string;
+  readonly stats: HomeStats;
+  /** Null where the home has transcripts of Claude Code alone. */
+  readonly rollouts: RolloutStats | null;
+}
+
+/** The part of a home's bytes that is Codex's. */
+const ROLLOUTS_SHARE = 0.25;
+
+/** What the tables of one run share: the generated homes, and ccusage. */
+export class Context {
+  readonly scratch: string;
+  readonly runs: number;
+  readonly talk: (words: string) => void;
+  readonly #homes = new Map<string, GeneratedHome>();
+  #ccusage: string | null = null;
+
+  constructor(scratch: string, runs: number, talk: (words: string) => void) {
+    this.scratch = scratch;
+    this.runs = runs;
+    this.talk = talk;
+  }
+
+  /** A folder that is removed at the end of the run. */
+  folder(name: string): string {
+    return mkdtempSync(join(this.scratch, `${name}-`));
+  }
+
+  /** Written once, however many tables measure it. Where the number of sessions is not given, a part of it is Codex's. */
+  home(options: HomeOptions): GeneratedHome {
+    const known = this.#homes.get(nameOf(options));
+    if (known !== undefined) return known;
+    this.talk(`writing a home of ${bytes(options.bytes)}`);
+    const folder = this.folder("home");
+    const part = options.sessions === undefined ? ROLLOUTS_SHARE * options.bytes : 0;
+    const stats = writeHome(join(folder, ".claude"), { ...options, bytes: options.bytes - part });
+    const made = { folder, stats, rollouts: part === 0 ? null : writeRollouts(join(folder, ".codex"), { bytes: part, seed: options.seed }) };
+    this.#homes.set(nameOf(options), made);
+    return made;
+  }
+
+  /** Removes the homes that no further table measures. */
+  keepOnly(options: readonly HomeOptions[]): void {
+    const names = new Set(options.map(nameOf));
+    for (const [name, { folder }] of this.#homes) {
+      if (names.has(name)) continue;
+      rmSync(folder, { recursive: true });
+      this.#homes.delete(name);
+    }
+  }
+
+  /** The sums of one product's sessions. */
+  async ccusage(home: string, product: "claude" | "codex" = "claude"): Promise<Command> {
+    this.#ccusage ??= await ccusageProgram();
+    return { program: this.#ccusage, args: [product, "session", "--json", "--offline"], env: { PATH: process.env.PATH ?? "", HOME: home } };
+  }
+}
+
+const nameOf = (options: HomeOptions) => JSON.stringify(options);

@@ -1,0 +1,146 @@
+/** The first look at a home, beside ccusage, and how soon it shows the newest threads. */
+import { CCUSAGE } from "./ccusage.ts";
+import type { Context, GeneratedHome } from "./context.ts";
+import { bytes, held, markdownTable, percent, ratio, seconds, thousands } from "./format.ts";
+import type { HomeOptions } from "./home.ts";
+import { inSequence, type Measurement, measure, median } from "./measure.ts";
+import { Subject } from "./subject.ts";
+
+/** Homes of this size are measured once. */
+const HUGE = 4e9;
+const CPU_LIMIT = 4;
+const MEMORY_LIMIT = 300e6;
+const INDEX_LIMIT = 0.05;
+const NEWEST = 50;
+const NEWEST_LIMIT = 0.1;
+
+/** Of all products together. */
+export interface HomeSize {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+const sizeOf = ({ stats, rollouts }: GeneratedHome): HomeSize => ({ bytes: stats.bytes + (rollouts?.bytes ?? 0), files: stats.files + (rollouts?.files ?? 0) });
+
+export interface FirstLook {
+  readonly home: HomeSize;
+  readonly ccusage: Measurement;
+  readonly ours: Measurement;
+  readonly kept: number;
+}
+
+export async function firstLook(context: Context, options: HomeOptions): Promise<FirstLook> {
+  const home = context.home(options);
+  const { folder, stats, rollouts } = home;
+  const subject = new Subject(folder, stats);
+  const theirs = [await context.ccusage(folder), ...(rollouts === null ? [] : [await context.ccusage(folder, "codex")])];
+  // One after the other in every round, so that a busy minute of the machine hits both.
+  const [ours, rival]: [Measurement[], Measurement[]] = [[], []];
+  for (let run = 0; run < runsOf(context, options); run += 1) {
+    context.talk(`first look at ${bytes(options.bytes)}, round ${run + 1}`);
+    subject.reset();
+    const both = theirs.map(measure);
+    checkRival([stats.outputTokens, rollouts?.outputTokens ?? 0], both, context.talk);
+    rival.push(inSequence(both));
+    ours.push(measure(subject.command("ls", "--wait")));
+  }
+  checkSum(stats.outputTokens + (rollouts?.outputTokens ?? 0), measure(subject.command("ls", "--json", "--limit", "1000000")).stdout);
+  const kept = subject.keptBytes();
+  subject.remove();
+  return { home: sizeOf(home), ccusage: median(rival), ours: median(ours), kept };
+}
+
+export function firstSection(looks: readonly FirstLook[]): string {
+  const rows = looks.map(({ home, ccusage, ours, kept }) => [
+    bytes(home.bytes),
+    thousands(home.files),
+    seconds(ccusage.cpuSeconds),
+    seconds(ours.cpuSeconds),
+    ratio(ours.cpuSeconds, ccusage.cpuSeconds),
+    held(`at most ${CPU_LIMIT}×`, ours.cpuSeconds <= CPU_LIMIT * ccusage.cpuSeconds),
+    `${seconds(ours.wallSeconds)} / ${seconds(ccusage.wallSeconds)}`,
+    `${bytes(ours.peakBytes)} / ${bytes(ccusage.peakBytes)}`,
+    held("at most 300 MB", ours.peakBytes <= MEMORY_LIMIT),
+    `${bytes(kept)} (${percent(kept, home.bytes)})`,
+    held("at most 5 %", kept <= INDEX_LIMIT * home.bytes),
+  ]);
+  const head = [
+    "records",
+    "transcripts",
+    `ccusage ${CCUSAGE}, CPU`,
+    "first look, CPU",
+    "/ ccusage",
+    "limit",
+    "wall, / ccusage",
+    "peak memory, / ccusage",
+    "limit",
+    "index",
+    "limit",
+  ];
+  return `## First look
+
+\`retinue ls --wait\` without an index, beside ccusage (\`claude session\`, then \`codex session\`, \`--json --offline\`) on the same files: three quarters of the bytes are Claude Code's, the others Codex's.
+
+${markdownTable(head, rows)}`;
+}
+
+export interface NewestFirst {
+  readonly home: HomeSize;
+  /** Until the newest threads are printed, and until everything is read. */
+  readonly newest: Measurement;
+  readonly whole: Measurement;
+}
+
+export function newestFirst(context: Context, options: HomeOptions): NewestFirst {
+  const home = context.home(options);
+  const subject = new Subject(home.folder, home.stats);
+  const [newest, whole]: [Measurement[], Measurement[]] = [[], []];
+  const list = (...more: string[]) => subject.command("ls", "--json", "--limit", String(NEWEST), ...more);
+  for (let run = 0; run < runsOf(context, options); run += 1) {
+    context.talk(`newest ${NEWEST} threads of ${bytes(options.bytes)}, round ${run + 1}`);
+    subject.reset();
+    newest.push(measure(list()));
+    subject.reset();
+    whole.push(measure(list("--wait")));
+    if (uris(newest.at(-1)) !== uris(whole.at(-1))) throw new Error("the newest threads are others when everything is read");
+  }
+  subject.remove();
+  return { home: sizeOf(home), newest: median(newest), whole: median(whole) };
+}
+
+export function newestSection(found: readonly NewestFirst[]): string {
+  const rows = found.map(({ home, newest, whole }) => {
+    const share = newest.wallSeconds / whole.wallSeconds;
+    return [
+      bytes(home.bytes),
+      seconds(newest.wallSeconds),
+      seconds(whole.wallSeconds),
+      percent(share, 1),
+      held("at most 10 %", share <= NEWEST_LIMIT),
+      seconds(newest.cpuSeconds),
+      percent(newest.cpuSeconds, whole.cpuSeconds),
+    ];
+  });
+  return `## Newest threads first
+
+From the start of \`retinue ls\` without an index until the newest ${NEWEST} threads are printed, and until everything is read (\`--wait\`). Both list the same threads.
+
+${markdownTable(["records", `newest ${NEWEST}, wall`, "everything, wall", "share", "limit", `newest ${NEWEST}, CPU`, "share"], rows)}`;
+}
+
+const runsOf = ({ runs }: Context, options: HomeOptions) => (options.bytes >= HUGE ? 1 : runs);
+
+const uris = (run: Measurement | undefined) => (JSON.parse(run?.stdout ?? "[]") as { readonly uri: string }[]).map(({ uri }) => uri).join(" ");
+
+/** A program that reads less has an easy time: both must have found every token that was written. */
+function checkSum(written: number, printed: string) {
+  const found = (JSON.parse(printed) as { usage: { subtree: { outputTokens: number } } }[]).reduce((sum, { usage }) => sum + usage.subtree.outputTokens, 0);
+  if (found !== written) throw new Error(`retinue found ${found} output tokens of ${written}`);
+}
+
+function checkRival(written: readonly number[], runs: readonly Measurement[], talk: (words: string) => void) {
+  for (const [i, { stdout }] of runs.entries()) {
+    const found = Number(/"outputTokens":\s*(\d+)(?![\s\S]*"outputTokens")/.exec(stdout)?.[1]);
+    if (found !== written[i]) talk(`ccusage found ${found} output tokens of ${written[i]}`);
+  }
+}

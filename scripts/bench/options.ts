@@ -1,0 +1,118 @@
+import { parseArgs } from "node:util";
+import { parseBytes } from "./format.ts";
+
+export const TABLE_NAMES = ["hooks", "first", "newest", "warm", "append", "busy", "dashboard", "tracing", "proxy"] as const;
+export type TableName = (typeof TABLE_NAMES)[number];
+
+export interface BenchOptions {
+  readonly only: readonly TableName[];
+  /** Bytes of the homes of `first` and `newest`. */
+  readonly sizes: readonly number[];
+  /** Sessions of the home of `warm`, with three transcripts each. */
+  readonly sessions: number;
+  /** Records of the threads of `append`, and how many are appended to each. */
+  readonly lengths: readonly number[];
+  readonly appends: number;
+  /** Of `busy`: how many threads, how many records a second each, for how long. */
+  readonly threads: number;
+  readonly rate: number;
+  readonly seconds: number;
+  readonly agents: number;
+  readonly operations: number;
+  readonly requests: number;
+  readonly runs: number;
+  readonly seed: number;
+  readonly built: boolean;
+  readonly write: boolean;
+}
+
+const USUAL = {
+  size: "100MB,1GB",
+  sessions: "10000",
+  lengths: "500,2000,8000,24000,100000",
+  appends: "40",
+  threads: "20",
+  rate: "40",
+  seconds: "120",
+  agents: "1000",
+  operations: "400",
+  requests: "100000",
+  runs: "3",
+};
+/** The smallest form of every table: to see that it works, not to measure. */
+const QUICK: typeof USUAL = {
+  size: "5MB",
+  sessions: "50",
+  lengths: "500,2000",
+  appends: "5",
+  threads: "3",
+  rate: "10",
+  seconds: "4",
+  agents: "60",
+  operations: "20",
+  requests: "500",
+  runs: "1",
+};
+const HUGE = "10GB";
+
+export const HELP = `npm run bench -- [options]
+
+  --only <tables>      of ${TABLE_NAMES.join(", ")}; all by default
+  --size <sizes>       homes of first and newest (${USUAL.size})
+  --huge               the same with ${HUGE} besides: takes 30 GB of disk and an hour
+  --sessions <count>   home of warm, three transcripts each (${USUAL.sessions})
+  --lengths <counts>   threads of append, in records (${USUAL.lengths})
+  --appends <count>    records appended to each (${USUAL.appends})
+  --threads <count>, --rate <count>, --seconds <count>
+                       of busy: threads, records a second each, duration (${USUAL.threads}, ${USUAL.rate}, ${USUAL.seconds})
+  --agents <count>     of dashboard, in a real browser (${USUAL.agents})
+  --operations <count> of tracing (${USUAL.operations})
+  --requests <count>   of proxy (${USUAL.requests})
+  --runs <count>       of each command; the median counts (${USUAL.runs})
+  --seed <number>      of the generated homes (1)
+  --quick              the smallest form of every table, to see that it works
+  --built              measures dist as it is, without building it
+  --write              puts the tables into docs/benchmarks.md; the others stay as they are
+
+append, busy and proxy read /proc and run on Linux only.`;
+
+/** Null where help is asked for. */
+export function readOptions(args: readonly string[]): BenchOptions | null {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      ...{ only: text, size: text, sessions: text, lengths: text, appends: text, threads: text, rate: text, seconds: text },
+      ...{ agents: text, operations: text, requests: text, runs: text, seed: text },
+      ...{ huge: flag, quick: flag, built: flag, write: flag, help: flag },
+    },
+  });
+  if (values.help) return null;
+  const given = { ...(values.quick ? QUICK : USUAL), ...values };
+  return {
+    only: values.only === undefined ? TABLE_NAMES : listOf(values.only).map(tableName),
+    sizes: [...listOf(given.size), ...(values.huge ? [HUGE] : [])].map(parseBytes),
+    lengths: listOf(given.lengths).map((word) => count("lengths", word)),
+    ...{ sessions: count("sessions", given.sessions), appends: count("appends", given.appends), threads: count("threads", given.threads) },
+    ...{ rate: count("rate", given.rate), seconds: count("seconds", given.seconds), agents: count("agents", given.agents) },
+    ...{ operations: count("operations", given.operations), requests: count("requests", given.requests), runs: count("runs", given.runs) },
+    seed: count("seed", values.seed ?? "1"),
+    built: values.built,
+    write: values.write,
+  };
+}
+
+const listOf = (words: string) => words.split(",").filter((word) => word !== "");
+
+function tableName(word: string): TableName {
+  const found = TABLE_NAMES.find((name) => name === word);
+  if (found === undefined) throw new Error(`--only ${word}: no such table; there are ${TABLE_NAMES.join(", ")}`);
+  return found;
+}
+
+function count(option: string, word: string): number {
+  const number = Number(word);
+  if (!Number.isInteger(number) || number < 1) throw new Error(`--${option} ${word}: not a whole number of at least 1`);
+  return number;
+}

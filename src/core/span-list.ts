@@ -1,0 +1,117 @@
+import { isSame, SPAN_KINDS, type Span } from "./span.ts";
+
+/** Replaces `removed` spans of a list, from position `first` on. */
+export interface SpanEdit {
+  readonly first: number;
+  readonly removed: number;
+  readonly spans: readonly Span[];
+}
+
+/** For equal time and kind, spans of a lower group come first, then those of a lower number. */
+export const GROUP = { answer: 0, loneCall: 1, tool: 2, wait: 3, now: 4 } as const;
+
+/** A slot for one span, which may change or be absent. */
+export interface Slot {
+  readonly group: (typeof GROUP)[keyof typeof GROUP];
+  readonly number: number;
+  span: Span | null;
+}
+
+export const slot = (group: Slot["group"], number: number): Slot => ({ group, number, span: null });
+
+/** Spans by time, with the edits between two states of the list. */
+export class SpanList {
+  readonly #slots: Slot[] = [];
+  #edits: { first: number; removed: number; spans: Span[] }[] = [];
+  /** The latest end of the work up to each position; valid before `#reachesTo`. */
+  readonly #reaches: number[] = [];
+  #reachesTo = 0;
+  /** Number of spans computed so far. */
+  computed = 0;
+  /** Model and tool spans that are still open. */
+  openCount = 0;
+  /** The earliest moment at which work changed since `settle`. */
+  changedFrom = Number.POSITIVE_INFINITY;
+
+  get spans(): Span[] {
+    return this.#slots.map((one) => one.span as Span);
+  }
+
+  get length(): number {
+    return this.#slots.length;
+  }
+
+  set(at: Slot, span: Span | null): void {
+    this.computed += 1;
+    if (at.span === span || (at.span !== null && span !== null && isSame(at.span, span))) return;
+    if (at.span !== null) this.#remove(at, at.span);
+    at.span = span;
+    if (span !== null) this.#insert(at, span);
+  }
+
+  /** The edits since the last call, to be applied in order. */
+  takeEdits(): readonly SpanEdit[] {
+    const edits = this.#edits.filter(({ removed, spans }) => removed > 0 || spans.length > 0);
+    this.#edits = [];
+    return edits;
+  }
+
+  /** The latest end of all work that began before this moment; null if there is none. */
+  reach(before: number): number | null {
+    const count = lowerBound(this.#slots, ({ span }) => (span as Span).from < before);
+    if (count === 0) return null;
+    for (; this.#reachesTo < count; this.#reachesTo += 1) {
+      const { span, group } = this.#slots[this.#reachesTo] as Slot;
+      const end = isWork(group) ? ((span as Span).to ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+      this.#reaches[this.#reachesTo] = Math.max(end, this.#reaches[this.#reachesTo - 1] ?? Number.NEGATIVE_INFINITY);
+    }
+    const found = this.#reaches[count - 1] ?? Number.NEGATIVE_INFINITY;
+    return found === Number.NEGATIVE_INFINITY ? null : found;
+  }
+
+  #remove(at: Slot, span: Span) {
+    const position = lowerBound(this.#slots, (other) => byOrder(other, at) < 0);
+    this.#slots.splice(position, 1);
+    this.#note(at, span, -1, position);
+    const last = this.#edits.at(-1);
+    const within = last === undefined ? -1 : position - last.first;
+    if (last !== undefined && within >= 0 && within < last.spans.length) last.spans.splice(within, 1);
+    else if (last !== undefined && within === last.spans.length) last.removed += 1;
+    else this.#edits.push({ first: position, removed: 1, spans: [] });
+  }
+
+  #insert(at: Slot, span: Span) {
+    const position = lowerBound(this.#slots, (other) => byOrder(other, at) < 0);
+    this.#slots.splice(position, 0, at);
+    this.#note(at, span, 1, position);
+    const last = this.#edits.at(-1);
+    const within = last === undefined ? -1 : position - last.first;
+    if (last !== undefined && within >= 0 && within <= last.spans.length) last.spans.splice(within, 0, span);
+    else this.#edits.push({ first: position, removed: 0, spans: [span] });
+  }
+
+  #note({ group }: Slot, { from, to }: Span, step: 1 | -1, position: number) {
+    this.#reachesTo = Math.min(this.#reachesTo, position);
+    if (!isWork(group)) return;
+    if (to === null) this.openCount += step;
+    this.changedFrom = Math.min(this.changedFrom, from);
+  }
+}
+
+const isWork = (group: Slot["group"]) => group < GROUP.wait;
+
+function byOrder(a: Slot, b: Slot): number {
+  const [x, y] = [a.span as Span, b.span as Span];
+  return x.from - y.from || SPAN_KINDS.indexOf(x.kind) - SPAN_KINDS.indexOf(y.kind) || (x.to ?? 0) - (y.to ?? 0) || a.group - b.group || a.number - b.number;
+}
+
+/** The first position of a sorted list that is not before the target. */
+export function lowerBound<T>(sorted: readonly T[], isBefore: (one: T) => boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(sorted[middle] as T)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,33 @@
+import { asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
+
+/** What a response contains, as it arrives. */
+export type ResponsePart =
+  | { readonly is: "opened"; readonly response: string; readonly model: string | null; readonly usage: JsonObject | null }
+  | { readonly is: "block"; readonly block: JsonObject };
+
+/** What is known of a response so far. */
+export interface ResponseState {
+  readonly stop: string | null;
+  readonly usage: JsonObject | null;
+  readonly error: string | null;
+  /** The API marked the response as complete. */
+  readonly isWhole: boolean;
+}
+
+/** Assembles the response of one API from its events, or reads it whole. */
+export interface ResponseReader extends ResponseState {
+  event(data: JsonObject): Generator<ResponsePart>;
+  /** The stream ended. */
+  done(): Generator<ResponsePart>;
+  whole(body: JsonObject): Generator<ResponsePart>;
+}
+
+export const errorIn = (value: unknown): string | null => {
+  const error = asObject(value);
+  if (error === null) return asNonBlank(value);
+  const [kind, words] = [asNonBlank(error.type) ?? asNonBlank(error.code), asNonBlank(error.message)];
+  return kind !== null && words !== null ? `${kind}: ${words}` : (words ?? kind);
+};
+
+/** An error instead of a response, with the API's message. */
+export const errorOf = (body: JsonObject): string | null => errorIn(body.error) ?? asNonBlank(body.message) ?? asNonBlank(body.detail);

@@ -1,0 +1,22 @@
+import type { AgentKey } from "../core/ids.ts";
+import type { Entry } from "./journal.ts";
+
+/** The subscriptions of a client. None means everything. */
+export interface Subscription {
+  readonly threads: boolean;
+  readonly trees: readonly AgentKey[];
+  readonly events: readonly AgentKey[];
+  readonly logs: readonly AgentKey[];
+  readonly cards: boolean;
+}
+
+export const isUnfiltered = ({ threads, trees, events, logs, cards }: Subscription) => !threads && !cards && trees.length + events.length + logs.length === 0;
+
+export function concerns(subscription: Subscription, { type, isThread, chain: [own, ...above] }: Entry): boolean {
+  if (isUnfiltered(subscription) || type === "troubles") return true;
+  if (type === "card" || type === "card-removed") return subscription.cards;
+  const isIn = (keys: readonly AgentKey[]) => keys.some((key) => key === own || above.includes(key));
+  const asEvent = () => isIn(subscription.logs) || subscription.events.some((key) => key === own);
+  const asRecord = () => (subscription.threads && isThread) || isIn(subscription.trees);
+  return type === "event" ? asEvent() : type === "reset" ? asEvent() || asRecord() : asRecord();
+}

@@ -1,0 +1,141 @@
+import type { AgentRecord } from "../../core/agent.ts";
+import { type AgentKey, threadOf } from "../../core/ids.ts";
+import type { SpentRow } from "../../core/stats.ts";
+import type { AgentRow, Projection, RootFilter, RootRow } from "../../core/store.ts";
+import { packJson } from "./packing.ts";
+import type { Packed, Packs } from "./packs.ts";
+import { OWNER } from "./schema.ts";
+import type { Statements } from "./statements.ts";
+
+/** True for threads that have a file below one of the roots in the JSON list bound to `list`. */
+const VISIBLE = (thread: string, list = "?") =>
+  `EXISTS (SELECT 1 FROM file_thread ft JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND f.root IN (SELECT value FROM json_each(${list})))`;
+
+/** What was worked out from facts: root records, names of agents, what was spent. */
+export class Projections {
+  readonly #sql: Statements;
+  readonly #packs: Packs;
+
+  constructor(sql: Statements, packs: Packs) {
+    this.#sql = sql;
+    this.#packs = packs;
+  }
+
+  /** Of a thread that something names; one that only a person's link names gets a row of its own. */
+  #threadId(key: AgentKey): number {
+    const known = this.#sql("SELECT id FROM thread WHERE owner = ? AND key = ?").get(OWNER, key);
+    return Number(known?.id ?? this.#sql("INSERT INTO thread (owner, key, version, projected) VALUES (?, ?, 0, 0)").run(OWNER, key).lastInsertRowid);
+  }
+
+  /** False where somebody else worked it out from newer facts. */
+  save(projections: readonly Projection[]): readonly boolean[] {
+    const roots = projections.flatMap((projection) => projection.roots.map((root) => ({ root, spent: projection.spent.get(root.key) ?? [] })));
+    const packed = this.#packs.together(roots, ({ root, spent }) => [root.record, spent]);
+    const byRoot = new Map([...packed].map(([{ root }, place]) => [root, place]));
+    const left = new Set<number>();
+    const saved = projections.map((projection) => this.#save(projection, byRoot, left));
+    // What was replaced, and what was packed in vain.
+    if (saved.includes(false)) for (const { pack } of packed.values()) left.add(pack);
+    this.#packs.sweep(left);
+    return saved;
+  }
+
+  #save({ versions, roots, agents, spent, problems }: Projection, packed: ReadonlyMap<RootRow, Packed>, left: Set<number>): boolean {
+    const isOlder = ([key, version]: [AgentKey, number]) =>
+      Number(this.#sql("SELECT projected FROM thread WHERE owner = ? AND key = ?").get(OWNER, key)?.projected ?? 0) > version;
+    if ([...versions].some(isOlder)) return false;
+    const ids = new Map<AgentKey, number>();
+    const idOf = (key: AgentKey) => ids.get(threadOf(key)) ?? this.#threadId(threadOf(key));
+    for (const [key, version] of versions) {
+      const row = this.#sql("UPDATE thread SET projected = ? WHERE owner = ? AND key = ? RETURNING id").get(version, OWNER, key);
+      if (row === undefined) continue;
+      ids.set(key, Number(row.id));
+      for (const { pack } of this.#sql("DELETE FROM root WHERE thread = ? RETURNING pack").all(Number(row.id))) if (pack !== null) left.add(Number(pack));
+      for (const table of ["agent", "spent", "problem"]) this.#sql(`DELETE FROM ${table} WHERE thread = ?`).run(Number(row.id));
+    }
+    for (const r of roots)
+      this.#sql(
+        "INSERT OR REPLACE INTO root (thread, key, provider, cwd, last_activity, settled, internals, record, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      ).run(
+        idOf(r.key),
+        r.key,
+        r.provider,
+        r.cwd,
+        Math.round(r.lastActivity),
+        r.settled ? 1 : 0,
+        r.internals,
+        packed.get(r)?.places[0] ?? packJson(r.record),
+        packed.get(r)?.pack ?? null,
+      );
+    for (const a of agents)
+      this.#sql("INSERT INTO agent (thread, key, uri, session_id, agent_id, path) VALUES (?, ?, ?, ?, ?, ?)").run(
+        idOf(a.key),
+        a.key,
+        a.uri,
+        a.sessionId,
+        a.agentId,
+        a.path,
+      );
+    const places = new Map(roots.map((root) => [root.key, packed.get(root)?.places[1]]));
+    for (const [root, rows] of spent) {
+      const last = rows.reduce<string | null>((newest, { day }) => (day !== null && (newest === null || day > newest) ? day : newest), null);
+      if (rows.length > 0)
+        this.#sql("INSERT OR REPLACE INTO spent (thread, last_day, rows) VALUES (?, ?, ?)").run(idOf(root), last, places.get(root) ?? packJson(rows));
+    }
+    const [first] = ids.values();
+    for (const p of problems)
+      this.#sql("INSERT INTO problem (thread, code, place, detail, times) VALUES (?, ?, ?, ?, ?)").run(first ?? null, p.code, p.where, p.detail, p.times ?? 1);
+    return true;
+  }
+
+  roots({ under, provider, since, limit, after }: RootFilter): readonly RootRow[] {
+    const conditions = [VISIBLE("root.thread"), ...(provider === undefined ? [] : ["provider = ?"]), ...(since === undefined ? [] : ["last_activity >= ?"])];
+    const values: (string | number)[] = [JSON.stringify(under), ...(provider === undefined ? [] : [provider]), ...(since === undefined ? [] : [since])];
+    if (after !== undefined) {
+      conditions.push("(last_activity < ? OR (last_activity = ? AND key > ?))");
+      values.push(after.lastActivity, after.lastActivity, after.key);
+    }
+    const rows = this.#sql(`SELECT * FROM root WHERE ${conditions.join(" AND ")} ORDER BY last_activity DESC, key LIMIT ?`).all(...values, limit);
+    return rows.map((row) => ({
+      key: row.key as AgentKey,
+      provider: row.provider as string,
+      cwd: row.cwd as string | null,
+      lastActivity: Number(row.last_activity),
+      settled: row.settled === 1,
+      internals: Number(row.internals),
+      record: this.#packs.value(row.record as Uint8Array) as AgentRecord,
+    }));
+  }
+
+  unsettled(under: readonly string[], since: number): readonly AgentKey[] {
+    const rows = `SELECT key FROM root WHERE ${VISIBLE("root.thread")} AND last_activity >= ? AND settled = 0 ORDER BY last_activity DESC, key`;
+    return this.#sql(rows)
+      .all(JSON.stringify(under), since)
+      .map((row) => row.key as AgentKey);
+  }
+
+  spent(under: readonly string[], since: string | null): readonly SpentRow[] {
+    // By name: sums of costs are the same to the last digit, whichever thread was read first.
+    return this.#sql(
+      `SELECT rows FROM spent JOIN thread ON thread.id = spent.thread WHERE ${VISIBLE("spent.thread", "?1")} AND (?2 IS NULL OR last_day >= ?2) ORDER BY thread.key`,
+    )
+      .all(JSON.stringify(under), since)
+      .flatMap((row) => this.#packs.value(row.rows as Uint8Array) as SpentRow[])
+      .filter((row) => since === null || (row.day ?? "") >= since);
+  }
+
+  named(id: string, under: readonly string[]): readonly AgentRow[] {
+    // A range on the index instead of LIKE, whose wildcards may be part of an id.
+    const within = (column: string) =>
+      `SELECT key, uri, session_id, agent_id, path FROM agent WHERE ${column} >= ?1 AND ${column} < ?2 AND ${VISIBLE("agent.thread", "?3")}`;
+    return this.#sql(`${within("session_id")} UNION ${within("agent_id")} ORDER BY uri`)
+      .all(id, `${id}\u{10ffff}`, JSON.stringify(under))
+      .map((row) => ({
+        key: row.key as AgentKey,
+        uri: row.uri as string,
+        sessionId: row.session_id as string,
+        agentId: row.agent_id as string | null,
+        path: row.path as string | null,
+      }));
+  }
+}

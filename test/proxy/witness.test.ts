@@ -1,0 +1,104 @@
+/**
+ * What the proxy passes to its recorder: few messages, no copies that stay, and nothing that grows while the recorder
+ * is behind.
+ */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { Witness } from "../../src/app/proxy/witness.ts";
+import { scratchFolder } from "../bad-input/homes.ts";
+
+const scratch = scratchFolder();
+const HEAD = { method: "POST", path: "/v1/messages", headers: ["content-type", "application/json"], upstream: "http://127.0.0.1:9" };
+
+function witnessIn(folder: string) {
+  const troubles: string[] = [];
+  const options = { folder, redaction: null, window: { defaultMs: null, projects: new Map(), hosts: new Map() }, tellsRows: false };
+  return { troubles, witness: new Witness({ ...options, onRow: () => {}, onTrouble: (words) => troubles.push(words) }) };
+}
+
+const delta = (text: string) => Buffer.from(`data: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`);
+
+/** An exchange with an answer in so many chunks. */
+function exchange(witness: Witness, number: number, chunks: number): void {
+  const one = witness.begin(HEAD);
+  one.asked(Buffer.from(JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: `Question ${number}` }] })));
+  one.askedAll();
+  one.answered({ status: 200, headers: ["content-type", "text/event-stream"] });
+  one.answer(
+    Buffer.from(
+      'data: {"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":1}}}\n\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
+    ),
+  );
+  for (let i = 0; i < chunks; i += 1) one.answer(delta(`word ${i} `));
+  one.answer(Buffer.from('data: {"type":"content_block_stop","index":0}\n\ndata: {"type":"message_stop"}\n\n'));
+  one.ended({ how: "finished" });
+}
+
+const rowsIn = (folder: string) => readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
+
+it("passes an exchange on in as many entries, however many chunks it has", async () => {
+  const folder = join(scratch(), "few");
+  const { witness, troubles } = witnessIn(folder);
+  const entries: number[] = [];
+  for (const chunks of [10, 1_000]) {
+    const before = witness.passed.entries;
+    exchange(witness, chunks, chunks);
+    entries.push(witness.passed.entries - before);
+  }
+  expect(entries).toEqual([6, 6]);
+  await witness.close();
+  expect(witness.passed.batches).toBe(1);
+  expect(troubles).toEqual([]);
+  const rows = rowsIn(folder);
+  expect(rows.filter((row) => row.includes('"block"') && row.includes("word 9 ")).length).toBe(2);
+  expect(rows.some((row) => row.includes("word 999 "))).toBe(true);
+});
+
+it("leaves requests out while too much waits, and retains nothing of any of them in the end", async () => {
+  const folder = join(scratch(), "flood");
+  const { witness, troubles } = witnessIn(folder);
+  for (let i = 0; i < 5_000; i += 1) exchange(witness, i, 1);
+  const most = witness.waiting;
+  expect(most.entries).toBeLessThan(10_010);
+  expect(new Set(troubles)).toEqual(new Set(["more requests go by than can be written down: some are left out"]));
+  while (witness.waiting.entries > 0) await wait(20);
+  expect(witness.waiting).toEqual({ entries: 0, bytes: 0 });
+  exchange(witness, 5_001, 1);
+  expect(witness.waiting.entries).toBe(6);
+  await witness.close();
+  const ended = rowsIn(folder).filter((row) => row.includes('"ended"')).length;
+  expect(ended).toBe(Math.round((most.entries + 6) / 6));
+});
+
+it("runs with a small young generation, so that forwarded chunks do not make V8 collect the whole heap", () => {
+  const sizes =
+    'import { getHeapSpaceStatistics as spaces } from "node:v8"; process.on("exit", () => console.log("young: " + spaces().find((one) => one.space_name === "new_space").space_size));';
+  const program = join(import.meta.dirname, "../../bin/retinue.js");
+  const printed = execFileSync(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(sizes)}`, program, "proxy", "--help"], {
+    encoding: "utf8",
+  });
+  expect(Number(/^young: (\d+)$/m.exec(printed)?.[1])).toBeLessThanOrEqual(4 << 20);
+});
+
+it("records where it was started with the lowest priority", () => {
+  const home = scratch();
+  const [folder, program] = [join(home, "nice"), join(home, "nice.mjs")];
+  const script = `
+    import { setPriority } from "node:os";
+    import { Witness } from ${JSON.stringify(new URL("../../src/app/proxy/witness.ts", import.meta.url).href)};
+    setPriority(19);
+    const window = { defaultMs: null, projects: new Map(), hosts: new Map() };
+    const options = { folder: ${JSON.stringify(folder)}, redaction: null, window, tellsRows: false };
+    const witness = new Witness({ ...options, onRow() {}, onTrouble: (words) => console.log("trouble: " + words) });
+    const one = witness.begin(${JSON.stringify(HEAD)});
+    one.askedAll();
+    one.ended({ how: "finished" });
+    await witness.close();`;
+  writeFileSync(program, script);
+  const printed = execFileSync(process.execPath, [program], { encoding: "utf8" });
+  expect(printed).toBe("");
+  expect(rowsIn(folder).some((row) => row.includes('"ended"'))).toBe(true);
+});
