@@ -18,6 +18,12 @@ export interface Proxied {
   dispose(): Promise<void>;
 }
 
+/**
+ * The built file. From source, every thread would load the WebAssembly module by which Node.js strips types, and V8
+ * crashes (`ThreadIsolation::UnregisterWasmAllocation`) when one process starts and ends hundreds of such threads.
+ */
+const RECORDER = new URL("../../dist/app/proxy/recorder-thread.js", import.meta.url);
+
 export async function startProxied(upstream: string, options: Partial<ProxyRun> = {}): Promise<Proxied> {
   const scratch = mkdtempSync(join(tmpdir(), "retinue-proxy-"));
   const home = join(scratch, "home");
@@ -34,6 +40,7 @@ export async function startProxied(upstream: string, options: Partial<ProxyRun> 
     silenceMs: 60_000,
     redaction: null,
     talk: (words) => talk.push(words),
+    recorder: RECORDER,
     ...options,
   });
   let isStopped = false;

@@ -27,6 +27,8 @@ export interface ProxyRun {
   readonly talk: (words: string) => void;
   /** Instead of what the operating system tells. */
   readonly clients?: Clients;
+  /** The file that the recorder thread runs; without it, the source or built file of this program. */
+  readonly recorder?: URL;
 }
 
 export interface RunningProxy {
@@ -61,6 +63,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     tellsRows: !budgets.isOff,
     onRow: (row) => budgets.count(row),
     onTrouble: once,
+    ...(run.recorder && { recorder: run.recorder }),
   });
   const proxy = await startProxy({
     port: run.port,

@@ -42,6 +42,8 @@ export type RecorderSays =
   | { readonly is: "closed" };
 
 export interface WitnessOptions extends RecorderJob {
+  /** The file that the recorder thread runs; without it, the one beside this module. */
+  readonly recorder?: URL;
   onRow(row: RequestRow | OpenedRow | EndedRow): void;
   onTrouble(words: string): void;
 }
@@ -158,7 +160,7 @@ export class Witness {
 
   #start(): Worker {
     const { folder, redaction, window, tellsRows } = this.#options;
-    const thread = new Worker(THREAD_FILE, { workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart });
+    const thread = new Worker(this.#options.recorder ?? THREAD_FILE, { workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart });
     // It must not keep a process alive that has nothing else to do.
     thread.unref();
     thread.on("message", (says: RecorderSays) => this.#hear(says));
