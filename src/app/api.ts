@@ -13,7 +13,8 @@ import { openLibrary } from "./open.ts";
 import { resolve } from "./resolve.ts";
 import { loadSettings } from "./settings.ts";
 
-export type { AgentRecord, AgentTree, LinkRecord, Status, StatusSource } from "../core/agent.ts";
+export type { AgentRecord, AgentTree, LinkRecord } from "../core/agent.ts";
+export type { Status, StatusSource } from "../core/status.ts";
 export type { AgentEvent, EventKind, EventSpawn, EventTool } from "../core/event.ts";
 export type { Tokens, Usage } from "../core/usage.ts";
 export { type AgentRun, NotSupported, type RunOptions, run } from "./agent-run.ts";

@@ -1,4 +1,4 @@
-import type { Status } from "../core/agent.ts";
+import type { Status } from "../core/status.ts";
 import { typeName } from "../core/display-name.ts";
 import { type AgentEvent, shownText } from "../core/event.ts";
 import type { AgentKey } from "../core/ids.ts";

@@ -1,4 +1,5 @@
-import type { AgentRecord, Status } from "../core/agent.ts";
+import type { AgentRecord } from "../core/agent.ts";
+import type { Status } from "../core/status.ts";
 import type { Liveness } from "../core/liveness.ts";
 import type { Provider } from "../core/provider.ts";
 import type { Price } from "../core/record.ts";

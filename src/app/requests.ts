@@ -1,4 +1,4 @@
-import type { Status } from "../core/agent.ts";
+import type { Status } from "../core/status.ts";
 import type { ExchangeFilter, Invocation, RecordedExchange } from "../core/exchange.ts";
 import { type AgentKey, type CallKey, partsOf, threadOf } from "../core/ids.ts";
 import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../core/link.ts";

@@ -1,18 +1,9 @@
 import type { AgentKind, ReportedUsage, Source } from "./observation.ts";
+import type { Status, StatusVerdict } from "./status.ts";
 import type { Usage } from "./usage.ts";
 
-export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
-export type Status = (typeof STATUSES)[number];
-export type StatusSource = Exclude<Source, "manual">;
-
-/** The status of an agent, its source, and the deciding fact in one line. */
-export interface StatusVerdict {
-  readonly status: Status;
-  readonly statusSource: StatusSource;
-  readonly statusReason: string;
-  /** What a running agent does or waits for. */
-  readonly activity: string | null;
-}
+/** Next to the name of a status, or alone if there is no room. */
+export const STATUS_MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };
 
 /** Why this parent. `evidence` begins with the deciding piece. */
 export interface LinkRecord {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { STATUSES, type Status } from "./agent.ts";
+import { STATUSES, type Status } from "./status.ts";
 import { type CardAgent, type CardThread, progressOf, stageOf } from "./card.ts";
-import { planIn } from "./plan.ts";
+import { planIn } from "./tool-plan.ts";
 
 const thread = (status: Status, below: readonly CardAgent[] = [], rest: Partial<CardThread> = {}): CardThread => ({
   status,

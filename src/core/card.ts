@@ -1,4 +1,4 @@
-import type { Status } from "./agent.ts";
+import type { Status } from "./status.ts";
 import type { LifecycleState } from "./observation.ts";
 import type { Plan } from "./plan.ts";
 

@@ -1,4 +1,4 @@
-import type { Status, StatusSource } from "./agent.ts";
+import type { Status, StatusSource } from "./status.ts";
 import type { AgentKey, CallKey, RecordKey } from "./ids.ts";
 import type { FromOrigin } from "./origin.ts";
 import type { Tokens } from "./usage.ts";

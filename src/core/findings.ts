@@ -1,7 +1,6 @@
-import { type AgentKey, observationId, type RecordKey } from "./ids.ts";
+import { type AgentKey, observationId, placeName, type RecordKey } from "./ids.ts";
 import type { Fact, Observation } from "./observation.ts";
 import type { FromOrigin } from "./origin.ts";
-import { planIn } from "./plan.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { Findings } from "./provider.ts";
 
@@ -52,12 +51,6 @@ export class FindingsOf implements Findings {
     this.#push(fact, [], null);
   }
 
-  /** States the plan, if the tool input is one. */
-  planned(input: unknown): void {
-    const plan = planIn(input);
-    if (plan !== null) this.add({ type: "plan-stated", plan });
-  }
-
   problem(code: ProblemCode, detail: string): void {
     this.problems.push({ code, where: this.#place, detail });
   }
@@ -68,8 +61,6 @@ export class FindingsOf implements Findings {
     this.observations.push({ ...fact, ...seen, ...(origin === undefined ? {} : { origin }) });
   }
 }
-
-export const placeName = (path: string, line: number, row?: string) => (row !== undefined ? `${path}:${row}` : line === 0 ? path : `${path}:${line}`);
 
 export function problemAt(path: string, line: number, code: ProblemCode, detail: string, row?: string): Findings {
   return { observations: [], problems: [{ code, where: placeName(path, line, row), detail }] };

@@ -1,5 +1,3 @@
-import type { Status } from "./agent.ts";
-
 /**
  * Formats of numbers and times, shared by terminal, dashboard and exports. An unknown value is a dash, never a zero.
  */
@@ -95,6 +93,3 @@ export const dateAndTime = (at: string | null, timeZone: string) =>
 export const month = (at: number, timeZone: string) => new Date(at).toLocaleDateString("en-GB", { month: "long", year: "numeric", timeZone });
 
 export const plural = (n: number, word: string, many = `${word}s`) => `${exact(n)} ${n === 1 ? word : many}`;
-
-/** Next to the name of a status, or alone if there is no room. */
-export const STATUS_MARKS: Readonly<Record<Status, string>> = { pendingInit: "○", running: "●", completed: "✔", errored: "✖", shutdown: "■", notFound: "?" };

@@ -68,3 +68,6 @@ export interface Keyed {
 export const recordIn = ({ keys }: Keyed): RecordKey | undefined => keys[0];
 /** Equal for all rows that a message, such as a model's response, is spread over. */
 export const messageIn = ({ keys }: Keyed): RecordKey | undefined => keys.at(-1);
+
+/** The place of a record, for people: a line of a file, or a row of a database. */
+export const placeName = (path: string, line: number, row?: string) => (row !== undefined ? `${path}:${row}` : line === 0 ? path : `${path}:${line}`);

@@ -1,4 +1,4 @@
-import { placeName } from "./findings.ts";
+import { placeName } from "./ids.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Problem } from "./problem.ts";
 

@@ -54,7 +54,10 @@ const SAME_MS = 5_000;
 
 const isOneOf = (a: Message, b: Message) => a.from === b.from && a.to === b.to && Math.abs((a.at ?? 0) - (b.at ?? 0)) <= SAME_MS;
 
-/** Finds agents by the names they use for each other; a path may be relative to the speaker. */
+/**
+ * Finds agents by the names they use for each other; a path may be relative to the speaker. The path of the thread
+ * itself is the first part of its agents' paths.
+ */
 function directory(agents: readonly LinkedAgent[]): (name: string, speaker: LinkedAgent) => string | undefined {
   const known = new Map<string, string>();
   const learn = (name: string | null | undefined, uri: string) => {
@@ -66,6 +69,7 @@ function directory(agents: readonly LinkedAgent[]): (name: string, speaker: Link
   }
   for (const { name, spawnCall, uri } of agents) learn(name ?? spawnCall?.name, uri);
   const root = agents[0];
-  if (root?.path === null) learn("/root", root.uri);
-  return (name, { path }) => known.get(name) ?? known.get(`${path ?? "/root"}/${name}`);
+  const rootPath = agents.flatMap(({ path }) => /^\/[^/]+/.exec(path ?? "")?.[0] ?? [])[0] ?? null;
+  if (root?.path === null) learn(rootPath, root.uri);
+  return (name, { path }) => known.get(name) ?? known.get(`${path ?? rootPath}/${name}`);
 }

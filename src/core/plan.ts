@@ -1,27 +1,6 @@
-import { asList, asNonBlank, asObject } from "./json.ts";
-
 export interface PlanStep {
   readonly text: string;
   readonly state: "open" | "doing" | "done";
 }
 
 export type Plan = readonly PlanStep[];
-
-/** Field names of plans; products agree on the shape of a step. */
-const LISTS = ["todos", "plan"] as const;
-const TEXTS = ["content", "step", "description", "title"] as const;
-const STATES: Readonly<Record<string, PlanStep["state"]>> = { completed: "done", done: "done", cancelled: "done", in_progress: "doing", pending: "open" };
-
-/** The plan in a tool input; null if it is not one. */
-export function planIn(input: unknown): Plan | null {
-  const object = asObject(input);
-  const list = LISTS.map((name) => object?.[name]).find(Array.isArray);
-  if (list === undefined) return null;
-  const steps = asList(list).map((item) => {
-    const step = asObject(item);
-    const text = TEXTS.map((name) => asNonBlank(step?.[name])).find((words) => words !== null);
-    const state = STATES[asNonBlank(step?.status) ?? ""];
-    return text === undefined || state === undefined ? null : { text, state };
-  });
-  return steps.every((step) => step !== null) ? steps : null;
-}

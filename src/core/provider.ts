@@ -3,7 +3,7 @@ import type { Exchange } from "./exchange.ts";
 import type { JsonObject } from "./json.ts";
 import type { Observation } from "./observation.ts";
 import type { Problem } from "./problem.ts";
-import type { Dialect } from "./traffic.ts";
+import type { Dialect } from "./dialect.ts";
 
 /** A product whose records retinue reads. Pure: bytes in, observations out. */
 export interface Provider {

@@ -1,4 +1,5 @@
-import type { AgentRecord, AgentTree, LinkRecord, Status } from "./agent.ts";
+import type { AgentRecord, AgentTree, LinkRecord } from "./agent.ts";
+import type { Status } from "./status.ts";
 import type { GatheredAgent, ModelCall } from "./gather.ts";
 import { type AgentKey, nativeCall, partsOf, placeOf } from "./ids.ts";
 import { MOST } from "./json.ts";

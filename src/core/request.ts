@@ -1,4 +1,4 @@
-import type { Status } from "./agent.ts";
+import type { Status } from "./status.ts";
 import type { JsonObject } from "./json.ts";
 import type { RequestTag } from "./traffic.ts";
 import type { Tokens } from "./usage.ts";

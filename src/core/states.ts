@@ -1,4 +1,4 @@
-import type { StatusVerdict } from "./agent.ts";
+import type { StatusVerdict } from "./status.ts";
 import { displayName } from "./display-name.ts";
 import { plural } from "./format.ts";
 import type { GatheredAgent, PendingCall } from "./gather.ts";

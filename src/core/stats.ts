@@ -1,4 +1,5 @@
-import type { AgentTree, Status } from "./agent.ts";
+import type { AgentTree } from "./agent.ts";
+import type { Status } from "./status.ts";
 import type { AgentKey } from "./ids.ts";
 import { agentOf, type Forest, subtreeOf } from "./link.ts";
 import type { Price } from "./record.ts";

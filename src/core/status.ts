@@ -1,5 +1,17 @@
-import type { StatusVerdict } from "./agent.ts";
-import type { LifecycleState, ObservationOf, RecordState } from "./observation.ts";
+import type { LifecycleState, ObservationOf, RecordState, Source } from "./observation.ts";
+
+export const STATUSES = ["pendingInit", "running", "completed", "errored", "shutdown", "notFound"] as const;
+export type Status = (typeof STATUSES)[number];
+export type StatusSource = Exclude<Source, "manual">;
+
+/** The status of an agent, its source, and the deciding fact in one line. */
+export interface StatusVerdict {
+  readonly status: Status;
+  readonly statusSource: StatusSource;
+  readonly statusReason: string;
+  /** What a running agent does or waits for. */
+  readonly activity: string | null;
+}
 
 /** The process of a thread, as known at this moment. */
 export type ProcessView =

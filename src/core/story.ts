@@ -1,8 +1,6 @@
 import type { AgentRecord } from "./agent.ts";
 import type { AgentEvent } from "./event.ts";
-import type { Redactor } from "./redaction.ts";
 import type { Interval } from "./spans.ts";
-import { foldTree } from "./tree-fold.ts";
 import type { Tokens } from "./usage.ts";
 
 /** The input of exporters: an agent with all its events and model calls, and its subtree. */
@@ -71,16 +69,4 @@ export function* withDepths(story: Story): Generator<{ readonly one: Story; read
     yield next;
     for (const one of next.one.children.toReversed()) stack.push({ one, depth: next.depth + 1 });
   }
-}
-
-/** The redacted story. */
-export function redacted(story: Story, redactor: Redactor): Story {
-  return foldTree<Story, Story>(
-    story,
-    ({ children }) => children,
-    (one, children) => {
-      const redact = redactor.events();
-      return { ...one, record: redactor.agent(one.record), steps: one.steps.map((step) => ({ ...step, event: redact(step.event) })), children };
-    },
-  );
 }

@@ -1,6 +1,6 @@
 /** Schemas of recorded API traffic. */
 import * as v from "valibot";
-import { STATUSES } from "../core/agent.ts";
+import { STATUSES } from "../core/status.ts";
 import { REQUEST_TAGS } from "../core/traffic.ts";
 import { count, flag, Tokens, text, wholeNumber } from "./schemas.ts";
 

@@ -1,6 +1,6 @@
 /** Schemas of the HTTP API: they validate requests and describe responses in /api/openapi.json. */
 import * as v from "valibot";
-import { STATUSES } from "../core/agent.ts";
+import { STATUSES } from "../core/status.ts";
 import { EVENT_KINDS } from "../core/event.ts";
 import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
 import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";

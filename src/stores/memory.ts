@@ -1,5 +1,5 @@
 import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/exchange.ts";
-import { placeName } from "../core/findings.ts";
+import { placeName } from "../core/ids.ts";
 import { type AgentKey, type CallKey, placeOf, threadOf } from "../core/ids.ts";
 import { crossKeys, threadsIn } from "../core/mentions.ts";
 import type { Observation } from "../core/observation.ts";

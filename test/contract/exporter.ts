@@ -1,7 +1,8 @@
 /** What every exporter owes: every agent once, every call once, deterministic, no secrets, no active content. */
 import { expect, it } from "vitest";
 import { Redactor } from "../../src/core/redaction.ts";
-import { everyone, redacted, type Story } from "../../src/core/story.ts";
+import { everyone, type Story } from "../../src/core/story.ts";
+import { redacted } from "../../src/core/redact-story.ts";
 import type { Usage } from "../../src/core/usage.ts";
 import { recordedHomes } from "../fixtures.ts";
 import { storiesOf } from "../stories.ts";

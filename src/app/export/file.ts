@@ -1,6 +1,7 @@
 import type { AgentKey } from "../../core/ids.ts";
 import { type RedactionRules, Redactor } from "../../core/redaction.ts";
-import { redacted, type Story } from "../../core/story.ts";
+import { type Story } from "../../core/story.ts";
+import { redacted } from "../../core/redact-story.ts";
 import { htmlPage } from "../../exporters/html/page.ts";
 import { jsonTree } from "../../exporters/json/tree.ts";
 import { markdownDocument } from "../../exporters/markdown/document.ts";

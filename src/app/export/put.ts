@@ -1,7 +1,8 @@
 import type { AgentKey } from "../../core/ids.ts";
 import { agentOf, type Forest } from "../../core/link.ts";
 import { DEFAULT_REDACTION, Redactor } from "../../core/redaction.ts";
-import { everyone, redacted, type Story } from "../../core/story.ts";
+import { everyone, type Story } from "../../core/story.ts";
+import { redacted } from "../../core/redact-story.ts";
 import type { Trace } from "../../exporters/trace/span.ts";
 import { tracesOf } from "../../exporters/trace/spans.ts";
 import type { FindPosted, Outbox, Parcel } from "../../stores/sqlite/outbox.ts";

@@ -1,6 +1,8 @@
-import type { AgentRecord, AgentTree, Status } from "../../core/agent.ts";
+import type { AgentRecord, AgentTree } from "../../core/agent.ts";
+import type { Status } from "../../core/status.ts";
 import { displayName } from "../../core/display-name.ts";
-import { count, duration, exact, money, plural, STATUS_MARKS, UNKNOWN } from "../../core/format.ts";
+import { count, duration, exact, money, plural, UNKNOWN } from "../../core/format.ts";
+import { STATUS_MARKS } from "../../core/agent.ts";
 import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";

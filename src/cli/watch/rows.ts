@@ -1,4 +1,5 @@
-import type { AgentTree, Status } from "../../core/agent.ts";
+import type { AgentTree } from "../../core/agent.ts";
+import type { Status } from "../../core/status.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { branchBelow } from "../render/tree.ts";
 

@@ -1,5 +1,6 @@
 import type { AgentTree } from "../../core/agent.ts";
-import { count, duration, money, plural, STATUS_MARKS } from "../../core/format.ts";
+import { count, duration, money, plural } from "../../core/format.ts";
+import { STATUS_MARKS } from "../../core/agent.ts";
 import { totalTokens } from "../../core/usage.ts";
 import { visible } from "../../core/visible.ts";
 import { oneLine } from "../render/printable.ts";

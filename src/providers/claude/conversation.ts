@@ -1,3 +1,4 @@
+import { statePlan } from "../../core/tool-plan.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { RecordKey } from "../../core/ids.ts";
 import { asNonBlank, asObject, asText } from "../../core/json.ts";
@@ -55,7 +56,7 @@ export class Conversation {
     if (row.type === "system" && row.json.subtype === "compact_boundary") out.add(COMPACTION);
     for (const block of row.blocks) {
       if (block.is === "tool-use" && !isSynthetic(row)) {
-        out.planned(block.input);
+        statePlan(out, block.input);
         const spawn = spawnCalled(block, row, session);
         if (spawn !== null) {
           this.#spawns.set(block.id, spawn.makes);

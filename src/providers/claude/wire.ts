@@ -1,7 +1,8 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, partsOf } from "../../core/ids.ts";
 import { asNonBlank, asObject, parseJson } from "../../core/json.ts";
-import type { Caller, Dialect, Interpreter, RequestRow, RequestTag, TailPart, ToolCall } from "../../core/traffic.ts";
+import type { RequestRow, RequestTag, TailPart } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
 import * as key from "./keys.ts";
 import { readUserText } from "./prompt.ts";
 import { readRow } from "./rows.ts";

@@ -1,3 +1,4 @@
+import { statePlan } from "../../core/tool-plan.ts";
 import type { EventDraft } from "../../core/event.ts";
 import { FindingsOf, problemAt } from "../../core/findings.ts";
 import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
@@ -289,7 +290,7 @@ export class Rollout implements Parser {
 
   #readTool(out: FindingsOf, { payload, type }: Row, { is, call, name, input, text, isError }: ToolUse) {
     if (is === "call") {
-      out.planned(input);
+      statePlan(out, input);
       out.add({ ...SIGN_OF_LIFE, role: "assistant", state: this.#state("open"), calls: [{ call, name: name ?? "", ...awaits(payload) }], message: true });
       this.#collab.called(out, payload, this.#path ?? "/root");
     } else if (is === "result") {

@@ -1,7 +1,8 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { partsOf } from "../../core/ids.ts";
 import { asNonBlank, asObject, type JsonObject, parseJson } from "../../core/json.ts";
-import type { Caller, Dialect, Interpreter, RequestRow, TailPart, ToolCall } from "../../core/traffic.ts";
+import type { RequestRow, TailPart } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
 import { Collab } from "./collab.ts";
 import * as key from "./keys.ts";
 import { type Mail, note } from "./mail.ts";

@@ -1,3 +1,4 @@
+import { statePlan } from "../../core/tool-plan.ts";
 import type { EventDraft } from "../../core/event.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import type { AgentKey } from "../../core/ids.ts";
@@ -166,7 +167,7 @@ export class Conversation {
       out.add({ type: "model-call", response: key.record(session, message.id), model, tokens, chars: 0, ended: true });
     }
     for (const one of message.calls) {
-      out.planned(one.args);
+      statePlan(out, one.args);
       if (one.spawn !== null) this.#spawn(out, one, one.spawn);
     }
     if (message.type === "user") this.#prompt(out, message);

@@ -1,3 +1,4 @@
+import { statePlan } from "../../core/tool-plan.ts";
 import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type RecordKey } from "../../core/ids.ts";
 import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
@@ -84,7 +85,7 @@ function readAssistant(out: FindingsOf, message: Message) {
   out.addAt(lastTime(message), { ...record, ...state, text: text.trim() === "" || state.state !== "answered" ? null : text });
   for (const call of modelCalls(message)) out.add(call);
   for (const { part, tool } of tools) {
-    out.part({ at: part.start ?? message.created }).planned(tool.input);
+    statePlan(out.part({ at: part.start ?? message.created }), tool.input);
     if (isSpawn(tool)) readTask(out, part, tool, message.session);
   }
 }

@@ -2,7 +2,8 @@ import type { FindingsOf } from "../../core/findings.ts";
 import { ANONYMOUS, agentKey, partsOf } from "../../core/ids.ts";
 import { asNonBlank, asText } from "../../core/json.ts";
 import type { LifecycleState } from "../../core/observation.ts";
-import type { Caller, Dialect, Interpreter, RequestRow, TailPart, ToolCall } from "../../core/traffic.ts";
+import type { RequestRow, TailPart } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
 import * as key from "./keys.ts";
 import { readNotices, resultIn, TASK } from "./task.ts";
 

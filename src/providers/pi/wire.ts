@@ -1,7 +1,8 @@
 import type { FindingsOf } from "../../core/findings.ts";
 import { partsOf } from "../../core/ids.ts";
 import { asNonBlank, type JsonObject } from "../../core/json.ts";
-import type { Caller, Dialect, Interpreter, RequestRow, TailPart, ToolCall } from "../../core/traffic.ts";
+import type { RequestRow, TailPart } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
 import * as key from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 

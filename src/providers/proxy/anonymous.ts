@@ -2,7 +2,8 @@ import type { FindingsOf } from "../../core/findings.ts";
 import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/ids.ts";
 import { asNonBlank } from "../../core/json.ts";
 import type { Lifecycle } from "../../core/observation.ts";
-import type { Caller, Dialect, Interpreter, TailPart, ToolCall } from "../../core/traffic.ts";
+import type { TailPart } from "../../core/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
 import { leadingTexts, promptIn, promptsIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 

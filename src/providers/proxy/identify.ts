@@ -1,5 +1,6 @@
 import type { Provider } from "../../core/provider.ts";
-import type { Caller, Dialect, RequestRow } from "../../core/traffic.ts";
+import type { RequestRow } from "../../core/traffic.ts";
+import type { Caller, Dialect } from "../../core/dialect.ts";
 
 export interface Identified {
   readonly name: string;

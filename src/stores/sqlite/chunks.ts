@@ -1,5 +1,5 @@
 import { FACT_BYTES, FileFacts } from "../../core/file-facts.ts";
-import { placeName } from "../../core/findings.ts";
+import { placeName } from "../../core/ids.ts";
 import { placeOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";
 import type { Facts } from "../../core/store.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
-import { placeName } from "../../core/findings.ts";
+import { placeName } from "../../core/ids.ts";
 import type { Fold } from "../../core/fold.ts";
 import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
 import type { Observation } from "../../core/observation.ts";

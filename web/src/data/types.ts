@@ -1,8 +1,9 @@
-import type { Status, StatusSource } from "../../../src/core/agent.ts";
+import type { Status, StatusSource } from "../../../src/core/status.ts";
 import type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
 
-export type { AgentRecord, AgentTree, Status } from "../../../src/core/agent.ts";
-export { STATUSES } from "../../../src/core/agent.ts";
+export type { AgentRecord, AgentTree } from "../../../src/core/agent.ts";
+export type { Status } from "../../../src/core/status.ts";
+export { STATUSES } from "../../../src/core/status.ts";
 export type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
 export { shownText } from "../../../src/core/event.ts";
 export type { Message } from "../../../src/core/messages.ts";
