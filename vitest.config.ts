@@ -7,8 +7,8 @@ export default defineConfig(({ mode }) => ({
     exclude: mode === "real" ? [] : ["test/**/*.real.test.ts"],
     // A missing assertion is a test that cannot fail.
     expect: { requireAssertions: true },
-    globalSetup: "test/global-setup.ts",
-    setupFiles: "test/setup.ts",
+    globalSetup: "test/support/global-setup.ts",
+    setupFiles: "test/support/setup.ts",
     // Real processes on a busy machine take their time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -19,7 +19,7 @@ if (have[0] < NEEDED[0] || (have[0] === NEEDED[0] && have[1] < NEEDED[1])) {
       var cache = compileCache(fs, os, path);
       if (cache !== null) module.enableCompileCache(cache);
       // Agents wait for these two.
-      if (process.argv[2] === "hook" && process.argv.length === 3) return import("../dist/app/hook.js").then((quick) => quick.hook(process.env));
+      if (process.argv[2] === "hook" && process.argv.length === 3) return import("../dist/app/hooks/hook.js").then((quick) => quick.hook(process.env));
       if (process.argv[2] === "statusline" && process.argv.length === 3)
         return import("../dist/cli/statusline.js").then((quick) => quick.statusline(process.env)).then((line) => process.stdout.write(line));
       return import("../dist/cli/main.js");

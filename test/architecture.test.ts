@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { PRODUCTS as KNOWN } from "../src/providers/index.ts";
-import { importsOf, isTest, type SourceText, sourceFiles, withoutComments, withoutStrings } from "./source-files.ts";
+import { importsOf, isTest, type SourceText, sourceFiles, withoutComments, withoutStrings } from "./support/source-files.ts";
 
 /** `node` is Node's own modules, `package` anything installed; a folder may always import from itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -18,6 +18,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ["core", "app", "node", "package"],
 };
 
+/** Folders of the core, each with those it builds on. */
+const CORE_BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
+  tools: [],
+  facts: ["tools"],
+  link: ["tools", "facts"],
+  views: ["tools", "facts", "link"],
+  redaction: ["tools", "facts", "link", "views"],
+  ports: ["tools", "facts", "link", "views"],
+};
+
+/** The only file of `app` that names the implementation of the stores. */
+const NAMES_DATABASES = "src/app/databases.ts";
+
 /** Products there are providers for, or may be one day. */
 const PRODUCTS = new Set([...KNOWN.map((p) => p.name), "claude", "codex", "opencode", "gemini", "copilot", "kimi", "qwen", "goose"]);
 
@@ -27,7 +40,7 @@ const LISTS = new Set(["src/providers/index.ts", "src/providers/hook-payloads.ts
 const MAX_LINES = 400;
 
 /** The only files that turn numbers and times into words; the second one adds the time zone of the browser. */
-const FORMATTERS = new Set(["src/core/format.ts", "web/src/data/format.ts"]);
+const FORMATTERS = new Set(["src/core/tools/format.ts", "web/src/data/format.ts"]);
 
 /**
  * Decimals, dollar signs before an amount, percent signs and units of time after one, local dates, plurals, and the
@@ -46,11 +59,11 @@ const MAKING = /\b(?:mkdir|writeFile|appendFile|copyFile|createWriteStream)(?:Sy
  */
 const WRITERS = [
   "src/transports/private.ts",
-  "src/app/hook-install.ts",
+  "src/app/hooks/hook-install.ts",
   "src/cli/output.ts",
-  "src/app/replay.ts",
-  "src/app/import.ts",
-  "src/app/import-files.ts",
+  "src/app/demo/replay.ts",
+  "src/app/import/import.ts",
+  "src/app/import/import-files.ts",
   "src/stores/",
 ];
 
@@ -77,10 +90,21 @@ describe("imports", () => {
       .flatMap((file) =>
         importsOf(file.text)
           .map((target) => resolved(file, target))
-          .filter((path) => path.startsWith("src/providers/") && path.split("/")[2] !== file.path.split("/")[2])
+          .filter((path) => path.startsWith("src/providers/") && !["kit", file.path.split("/")[2]].includes(path.split("/")[2]))
           .map((path) => `${file.path} imports ${path}`),
       );
     expect(crossing).toEqual([]);
+  });
+
+  it("within the core go from a folder to those it builds on", () => {
+    expect(product.filter(({ path }) => path.startsWith("src/core/")).flatMap(importsAgainstLayers)).toEqual([]);
+  });
+
+  it("of app lead to the databases in one place", () => {
+    const naming = product
+      .filter(({ path }) => path.startsWith("src/app/") && path !== NAMES_DATABASES)
+      .filter((file) => importsOf(file.text).some((target) => resolved(file, target).startsWith("src/stores/sqlite/")));
+    expect(naming.map(({ path }) => path)).toEqual([]);
   });
 
   it("of the dashboard lead to the core and to nothing else of ours; its data layer knows neither pages nor the browser's framework", () => {
@@ -166,14 +190,19 @@ describe("the rules above", () => {
   const file = (path: string, text: string): SourceText => ({ path, text });
 
   it.each([
-    [file("src/core/link.ts", 'import { readFileSync } from "node:fs";'), "node:fs"],
-    [file("src/core/link.ts", 'import type { Machine } from "../app/machine.ts";'), "src/app/machine.ts"],
+    [file("src/core/link/link.ts", 'import { readFileSync } from "node:fs";'), "node:fs"],
+    [file("src/core/link/link.ts", 'import type { Machine } from "../../app/machine.ts";'), "src/app/machine.ts"],
     [file("src/providers/toy/index.ts", 'const fs = await import("node:fs");'), "node:fs"],
     [file("src/transports/files.ts", 'export { claude } from "../providers/claude/index.ts";'), "src/providers/claude/index.ts"],
     [file("src/app/machine.ts", 'import "../cli/main.ts";'), "src/cli/main.ts"],
     [file("src/cli/commands/tree.ts", 'import { openKept } from "../../stores/kept.ts";'), "src/stores/kept.ts"],
   ])("catch a forbidden import: %o", (wrong, target) => {
     expect(forbiddenImports(wrong)).toEqual([`${wrong.path} imports ${target}`]);
+  });
+
+  it("catch an import against the layers of the core", () => {
+    const wrong = file("src/core/facts/ids.ts", 'import { link } from "../link/link.ts";');
+    expect(importsAgainstLayers(wrong)).toEqual(["src/core/facts/ids.ts imports src/core/link/link.ts"]);
   });
 
   it.each(["const x: any = 1;", "x as any", "Map<any, string>", "function f(x: any): void", "string | any", "any[] & any"])(
@@ -206,6 +235,14 @@ function forbiddenImports(file: SourceText): string[] {
   return importsOf(file.text)
     .map((target) => resolved(file, target))
     .filter((path) => kindOf(path) !== own && !allowed.includes(kindOf(path)))
+    .map((path) => `${file.path} imports ${path}`);
+}
+
+function importsAgainstLayers(file: SourceText): string[] {
+  const own = file.path.split("/")[2] ?? "";
+  return importsOf(file.text)
+    .map((target) => resolved(file, target))
+    .filter((path) => path.startsWith("src/core/") && ![own, ...(CORE_BUILDS_ON[own] ?? [])].includes(path.split("/")[2] ?? ""))
     .map((path) => `${file.path} imports ${path}`);
 }
 

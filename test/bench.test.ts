@@ -13,9 +13,9 @@ import { sectionOf, withSections } from "../scripts/bench/page.ts";
 import { writeRollouts } from "../scripts/bench/rollouts.ts";
 import { fileSizes, sizeAt, usualFileCount } from "../scripts/bench/sizes.ts";
 import { readMachine } from "../src/app/machine.ts";
-import { treeOf } from "../src/core/record.ts";
-import { scratchFolder } from "./bad-input/homes.ts";
-import { filesBelow } from "./fixtures.ts";
+import { treeOf } from "../src/core/views/record.ts";
+import { scratchFolder } from "./support/bad-input/homes.ts";
+import { filesBelow } from "./support/fixtures.ts";
 
 const scratch = scratchFolder();
 const digest = (folder: string) => {

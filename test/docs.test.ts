@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readSettings } from "../src/app/settings.ts";
-import { SETTINGS } from "../src/app/settings-table.ts";
-import { readYaml } from "../src/app/yaml.ts";
+import { readSettings } from "../src/app/settings/settings.ts";
+import { SETTINGS } from "../src/app/settings/settings-table.ts";
+import { readYaml } from "../src/app/settings/yaml.ts";
 import { buildProgram } from "../src/cli/program.ts";
 
 const ROOT = join(import.meta.dirname, "..");

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { Sample } from "../scripts/soak/sample.ts";
 import { isAll, lookAtLong, type Soaked, soak } from "../scripts/soak/soak.ts";
 import { checksOf } from "../scripts/soak/verdict.ts";
-import { scratchFolder } from "./bad-input/homes.ts";
+import { scratchFolder } from "./support/bad-input/homes.ts";
 
 const scratch = scratchFolder();
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { setTimeout as wait } from "node:timers/promises";
-import { filesBelow } from "../../test/fixtures.ts";
+import { filesBelow } from "../../test/support/fixtures.ts";
 import type { HomeStats } from "./home.ts";
 import type { Command } from "./measure.ts";
 

@@ -1,25 +1,26 @@
 /**
  * The public library: `import { open, run } from "retinue"`. The same records and events as the command line, typed.
  */
-import type { AgentRecord, AgentTree } from "../core/agent.ts";
-import type { AgentEvent } from "../core/event.ts";
-import { agentOf, subtreeOf } from "../core/link.ts";
-import { treeOf } from "../core/record.ts";
-import { readEvents } from "./events.ts";
-import { closeHome, type Env } from "./home.ts";
-import type { Library, ThreadFilter } from "./library.ts";
-import { live } from "./live.ts";
-import { openLibrary } from "./open.ts";
-import { resolve } from "./resolve.ts";
-import { loadSettings } from "./settings.ts";
 
-export type { AgentRecord, AgentTree, LinkRecord } from "../core/agent.ts";
-export type { Status, StatusSource } from "../core/status.ts";
-export type { AgentEvent, EventKind, EventSpawn, EventTool } from "../core/event.ts";
-export type { Tokens, Usage } from "../core/usage.ts";
-export { type AgentRun, NotSupported, type RunOptions, run } from "./agent-run.ts";
+import { agentOf, subtreeOf } from "../core/link/link.ts";
+import type { AgentRecord, AgentTree } from "../core/views/agent.ts";
+import type { AgentEvent } from "../core/views/event.ts";
+import { treeOf } from "../core/views/record.ts";
+import { closeHome, type Env } from "./home.ts";
+import type { Library, ThreadFilter } from "./ingest/library.ts";
+import { live } from "./live/live.ts";
+import { openLibrary } from "./open.ts";
+import { readEvents } from "./query/events.ts";
+import { resolve } from "./query/resolve.ts";
+import { loadSettings } from "./settings/settings.ts";
+
+export type { Tokens, Usage } from "../core/facts/usage.ts";
+export type { Status, StatusSource } from "../core/link/status.ts";
+export type { AgentRecord, AgentTree, LinkRecord } from "../core/views/agent.ts";
+export type { AgentEvent, EventKind, EventSpawn, EventTool } from "../core/views/event.ts";
 export { Failure } from "./failure.ts";
-export type { ThreadFilter } from "./library.ts";
+export type { ThreadFilter } from "./ingest/library.ts";
+export { type AgentRun, NotSupported, type RunOptions, run } from "./runs/agent-run.ts";
 
 export interface OpenOptions {
   /** The home folder to read; default: the user's. */

@@ -1,10 +1,10 @@
-import type { Forest } from "../core/link.ts";
-import type { Problem } from "../core/problem.ts";
+import type { Problem } from "../core/facts/problem.ts";
+import type { Forest } from "../core/link/link.ts";
 import { PROVIDERS } from "../providers/index.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import type { ReadCounts } from "../transports/files.ts";
-import type { RootSeen } from "./discover.ts";
-import { Library, type LibraryOptions } from "./library.ts";
+import type { RootSeen } from "./ingest/discover.ts";
+import { Library, type LibraryOptions } from "./ingest/library.ts";
 
 /** Reads and links everything at once, in memory. For small homes: examples and tests. */
 export interface Machine {

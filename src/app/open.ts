@@ -1,9 +1,9 @@
-import type { Liveness } from "../core/liveness.ts";
+import type { Liveness } from "../core/link/liveness.ts";
 import type { Env } from "./home.ts";
-import { Index } from "./index-file.ts";
-import { Library, type OnProgress } from "./library.ts";
-import { pricesWith } from "./prices.ts";
-import { basisOf, type SettingsFile } from "./settings.ts";
+import { Index } from "./ingest/index-file.ts";
+import { Library, type OnProgress } from "./ingest/library.ts";
+import { pricesWith } from "./query/prices.ts";
+import { basisOf, type SettingsFile } from "./settings/settings.ts";
 
 export interface OpenOptions {
   readonly env: Env;

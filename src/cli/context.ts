@@ -1,16 +1,16 @@
 import { closeHome } from "../app/home.ts";
-import type { Library, ThreadFilter } from "../app/library.ts";
+import type { Library, ThreadFilter } from "../app/ingest/library.ts";
 import { openLibrary } from "../app/open.ts";
-import { listPrice } from "../app/prices.ts";
-import { checkTarget, resolve } from "../app/resolve.ts";
-import { loadSettings, type SettingsFile } from "../app/settings.ts";
-import { troubleLine, troubleOf } from "../app/trouble.ts";
-import type { AgentTree } from "../core/agent.ts";
-import { ago, bytes, plural } from "../core/format.ts";
-import type { AgentKey } from "../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent } from "../core/link.ts";
-import type { Problem } from "../core/problem.ts";
-import { treeOf } from "../core/record.ts";
+import { listPrice } from "../app/query/prices.ts";
+import { checkTarget, resolve } from "../app/query/resolve.ts";
+import { troubleLine, troubleOf } from "../app/query/trouble.ts";
+import { loadSettings, type SettingsFile } from "../app/settings/settings.ts";
+import type { AgentKey } from "../core/facts/ids.ts";
+import type { Problem } from "../core/facts/problem.ts";
+import { agentOf, type Forest, type LinkedAgent } from "../core/link/link.ts";
+import { ago, bytes, plural } from "../core/tools/format.ts";
+import type { AgentTree } from "../core/views/agent.ts";
+import { treeOf } from "../core/views/record.ts";
 import { oneLine } from "./render/printable.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 

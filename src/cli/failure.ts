@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { asFailure, type FailureCode } from "../app/failure.ts";
-import { visible } from "../core/visible.ts";
+import { visible } from "../core/tools/visible.ts";
 
 const EXIT: Readonly<Record<FailureCode, number>> = { usage: 2, not_found: 1, failed: 1, unavailable: 1 };
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { Failure } from "../app/failure.ts";
-import { visible } from "../core/visible.ts";
+import { visible } from "../core/tools/visible.ts";
 
 /**
  * Prints a document, or writes it to a file that only the user can read. Control characters are escaped on a terminal

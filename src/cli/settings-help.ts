@@ -1,7 +1,7 @@
 import { Help } from "commander";
 import type { Env } from "../app/home.ts";
-import { settingsPath } from "../app/settings.ts";
-import { SETTINGS } from "../app/settings-table.ts";
+import { settingsPath } from "../app/settings/settings.ts";
+import { SETTINGS } from "../app/settings/settings-table.ts";
 
 /** All settings keys, formatted like the option lists of `retinue --help`. */
 export function settingsHelp(env: Env, width = 80): string {

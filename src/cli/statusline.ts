@@ -2,11 +2,11 @@
  * `retinue statusline`: the sub-agents of a session, for the product's own status line. A separate entry point, because
  * products run it several times a second.
  */
-import { readInput, type StatusAsked, sessionTree, statusRequestIn } from "../app/session-tree.ts";
-import type { AgentTree } from "../core/agent.ts";
-import { count, duration, money, plural } from "../core/format.ts";
-import { asObject, parseJson, printJson } from "../core/json.ts";
-import { totalTokens } from "../core/usage.ts";
+import { readInput, type StatusAsked, sessionTree, statusRequestIn } from "../app/hooks/session-tree.ts";
+import { totalTokens } from "../core/facts/usage.ts";
+import { count, duration, money, plural } from "../core/tools/format.ts";
+import { asObject, parseJson, printJson } from "../core/tools/json.ts";
+import type { AgentTree } from "../core/views/agent.ts";
 import { oneLine } from "./render/printable.ts";
 import { clip } from "./render/table.ts";
 import { labelOf, walk } from "./render/tree.ts";

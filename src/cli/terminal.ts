@@ -1,7 +1,7 @@
 import pc from "picocolors";
-import type { OnProgress } from "../app/library.ts";
-import { duration, bytes as size } from "../core/format.ts";
-import { visible } from "../core/visible.ts";
+import type { OnProgress } from "../app/ingest/library.ts";
+import { duration, bytes as size } from "../core/tools/format.ts";
+import { visible } from "../core/tools/visible.ts";
 
 /** The output of a command, its width and its colours. Data goes to stdout, messages go to stderr. */
 export interface Terminal {

@@ -1,4 +1,4 @@
-import type { Provider } from "../core/provider.ts";
+import type { Provider } from "../core/ports/provider.ts";
 import { claude } from "./claude/index.ts";
 import { codex } from "./codex/index.ts";
 import { copilot } from "./copilot/index.ts";

@@ -1,7 +1,7 @@
 /** Schemas of cards and relays. */
 import * as v from "valibot";
-import { STAGES } from "../core/card.ts";
-import { EVENT_KINDS } from "../core/event.ts";
+import { STAGES } from "../core/views/card.ts";
+import { EVENT_KINDS } from "../core/views/event.ts";
 import { StatusVerdict, Tokens, wholeNumber } from "./schemas.ts";
 
 const text = v.nullable(v.string());

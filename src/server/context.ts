@@ -1,11 +1,11 @@
-import type { Reading } from "../app/backlog.ts";
-import type { Cards } from "../app/cards.ts";
+import type { Cards } from "../app/cards/cards.ts";
 import type { Env } from "../app/home.ts";
-import type { Library } from "../app/library.ts";
-import type { Relays } from "../app/relays.ts";
-import type { Unsearched } from "../app/search.ts";
-import type { SettingsFile } from "../app/settings.ts";
-import type { Trouble, Troubles } from "../app/troubles.ts";
+import type { Reading } from "../app/ingest/backlog.ts";
+import type { Library } from "../app/ingest/library.ts";
+import type { Trouble, Troubles } from "../app/live/troubles.ts";
+import type { Unsearched } from "../app/query/search.ts";
+import type { Relays } from "../app/relay/relays.ts";
+import type { SettingsFile } from "../app/settings/settings.ts";
 import type { Hub } from "./hub.ts";
 
 /** Shared by all routes. */

@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../core/event.ts";
+import type { AgentEvent } from "../core/views/event.ts";
 
 /** An event in a list: long texts are truncated, and their full length is given. */
 export interface ShortEvent extends AgentEvent {

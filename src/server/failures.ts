@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { asFailure, type FailureCode } from "../app/failure.ts";
-import { TooLarge } from "../core/limits.ts";
+import { TooLarge } from "../core/tools/limits.ts";
 
 export const STATUS = {
   usage: 400,

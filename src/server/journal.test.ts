@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AgentKey } from "../core/ids.ts";
+import type { AgentKey } from "../core/facts/ids.ts";
 import { type Change, Journal } from "./journal.ts";
 
 const CHAIN = ["toy:t" as AgentKey];

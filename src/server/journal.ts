@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { AgentKey } from "../core/ids.ts";
+import type { AgentKey } from "../core/facts/ids.ts";
 
 export type ChangeType = "agent" | "removed" | "event" | "reset" | "card" | "card-removed" | "troubles";
 

@@ -1,7 +1,7 @@
 /** Schemas of recorded API traffic. */
 import * as v from "valibot";
-import { STATUSES } from "../core/status.ts";
-import { REQUEST_TAGS } from "../core/traffic.ts";
+import { REQUEST_TAGS } from "../core/facts/traffic.ts";
+import { STATUSES } from "../core/link/status.ts";
 import { count, flag, Tokens, text, wholeNumber } from "./schemas.ts";
 
 const status = v.picklist(STATUSES);

@@ -1,10 +1,10 @@
 /** Schemas of the HTTP API: they validate requests and describe responses in /api/openapi.json. */
 import * as v from "valibot";
-import { STATUSES } from "../core/status.ts";
-import { EVENT_KINDS } from "../core/event.ts";
-import { AGENT_KINDS, SOURCES } from "../core/observation.ts";
-import { SPAN_ENDS, SPAN_KINDS } from "../core/span.ts";
-import { GROUPS } from "../core/stats.ts";
+import { AGENT_KINDS, SOURCES } from "../core/facts/observation.ts";
+import { STATUSES } from "../core/link/status.ts";
+import { EVENT_KINDS } from "../core/views/event.ts";
+import { SPAN_ENDS, SPAN_KINDS } from "../core/views/span.ts";
+import { GROUPS } from "../core/views/stats.ts";
 
 export const text = v.nullable(v.string());
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { AgentKey } from "../core/ids.ts";
-import { agentOf, type Forest, subtreeOf } from "../core/link.ts";
-import { isSame, type Span } from "../core/span.ts";
-import type { SpanEdit } from "../core/span-list.ts";
-import { Timeline } from "../core/spans.ts";
+import type { AgentKey } from "../core/facts/ids.ts";
+import { agentOf, type Forest, subtreeOf } from "../core/link/link.ts";
+import { isSame, type Span } from "../core/views/span.ts";
+import type { SpanEdit } from "../core/views/span-list.ts";
+import { Timeline } from "../core/views/spans.ts";
 
 /** An edit of one agent's spans; `removed` is null where it replaces all spans from `first` on. */
 export interface AgentSpans {

@@ -1,4 +1,4 @@
-import type { AgentKey } from "../core/ids.ts";
+import type { AgentKey } from "../core/facts/ids.ts";
 import type { Entry } from "./journal.ts";
 
 /** The subscriptions of a client. None means everything. */

@@ -1,5 +1,5 @@
-import type { Observation } from "../core/observation.ts";
-import type { FileBatch, FileState, TextPosition } from "../core/store.ts";
+import type { Observation } from "../core/facts/observation.ts";
+import type { FileBatch, FileState, TextPosition } from "../core/ports/store.ts";
 
 /** A batch must continue exactly from the stored state. */
 export function continues(stored: FileState | null, before: FileState | null): boolean {

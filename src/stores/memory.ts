@@ -1,10 +1,8 @@
-import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/exchange.ts";
-import { placeName } from "../core/ids.ts";
-import { type AgentKey, type CallKey, placeOf, threadOf } from "../core/ids.ts";
-import { crossKeys, threadsIn } from "../core/mentions.ts";
-import type { Observation } from "../core/observation.ts";
-import type { Problem } from "../core/problem.ts";
-import type { SpentRow } from "../core/stats.ts";
+import type { Exchange, ExchangeFilter, RecordedExchange } from "../core/facts/exchange.ts";
+import { type AgentKey, type CallKey, placeName, placeOf, threadOf } from "../core/facts/ids.ts";
+import type { Observation } from "../core/facts/observation.ts";
+import type { Problem } from "../core/facts/problem.ts";
+import { crossKeys, threadsIn } from "../core/link/mentions.ts";
 import {
   type AgentRow,
   type Facts,
@@ -23,7 +21,8 @@ import {
   type TextBatch,
   type TextDue,
   type TextPosition,
-} from "../core/store.ts";
+} from "../core/ports/store.ts";
+import type { SpentRow } from "../core/views/stats.ts";
 import { asStored, continues, isUnfinished, textDueAfter, wordsOf } from "./consistency.ts";
 
 interface FileFacts {

@@ -1,8 +1,8 @@
 import { closeSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { MAX_RECORD } from "../core/limits.ts";
-import type { DatabaseSchema, Query } from "../core/provider.ts";
+import type { DatabaseSchema, Query } from "../core/ports/provider.ts";
+import { MAX_RECORD } from "../core/tools/limits.ts";
 import { type FileStamp, type ReadCounts, stampOf, WITHOUT_WAITING } from "./files.ts";
 
 /** A product's database cannot be read, or not now. */

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { MAX_JSON_DEPTH, MAX_RECEIPT, MAX_RECORD } from "../core/limits.ts";
+import { MAX_JSON_DEPTH, MAX_RECEIPT, MAX_RECORD } from "../core/tools/limits.ts";
 import { fetchJson, readEventStream } from "./event-stream.ts";
 import { send } from "./send.ts";
 

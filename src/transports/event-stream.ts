@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
-import { duration } from "../core/format.ts";
-import { parseJsonWithin } from "../core/json-within.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_RECORD } from "../core/limits.ts";
+import { duration } from "../core/tools/format.ts";
+import { parseJsonWithin } from "../core/tools/json-within.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_RECORD } from "../core/tools/limits.ts";
 import { readBody } from "./bounded.ts";
 
 const ANSWER_MS = 30_000;

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { needsPosix } from "../../test/needs.ts";
+import { needsPosix } from "../../test/support/needs.ts";
 import { continues, fileSize, foldersLike, newFolders, noReads, readHead, readWhole, stampOf, walk } from "./files.ts";
 import { type Line, positionAfter, readLines } from "./lines.ts";
 

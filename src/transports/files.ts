@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { closeSync, constants, createReadStream, type Dirent, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
-import { MAX_RECORD } from "../core/limits.ts";
+import { MAX_RECORD } from "../core/tools/limits.ts";
 import { basename, dirname, join } from "./system/paths.ts";
 
 /** Counts the work done, for tests. */

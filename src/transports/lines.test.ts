@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { recordsIn } from "../core/lines.ts";
+import { recordsIn } from "../providers/kit/lines.ts";
 import { noReads } from "./files.ts";
 import { type Line, type LinePosition, positionAfter, readLines } from "./lines.ts";
 

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { MAX_RECORD } from "../core/limits.ts";
+import { MAX_RECORD } from "../core/tools/limits.ts";
 import { breathe, type ReadCounts, WITHOUT_WAITING } from "./files.ts";
 import { type Packing, unpacked } from "./packed.ts";
 

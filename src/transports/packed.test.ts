@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
+import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/tools/limits.ts";
 import { noReads } from "./files.ts";
 import { readLines } from "./lines.ts";
 import { unpacked } from "./packed.ts";

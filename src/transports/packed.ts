@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
-import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/limits.ts";
+import { MAX_RECORD, MAX_UNPACK_RATIO, TooLarge } from "../core/tools/limits.ts";
 
 /** Compression formats of files. */
 export type Packing = "zstd";

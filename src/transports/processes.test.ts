@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PidMark, ProcessMark } from "../core/observation.ts";
+import type { PidMark, ProcessMark } from "../core/facts/observation.ts";
 import { livenessOn } from "./processes.ts";
 import { systemOf } from "./system/index.ts";
 

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import type { Holder, Liveness } from "../core/liveness.ts";
-import type { PidMark, ProcessMark } from "../core/observation.ts";
+import type { PidMark, ProcessMark } from "../core/facts/observation.ts";
+import type { Holder, Liveness } from "../core/link/liveness.ts";
 import { system } from "./system/index.ts";
 import type { System } from "./system/system.ts";
 

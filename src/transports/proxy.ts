@@ -1,7 +1,7 @@
 import { type ClientRequest, createServer, type IncomingMessage, request as requestPlain, type Server, type ServerResponse } from "node:http";
 import { request as requestTls } from "node:https";
 import type { AddressInfo } from "node:net";
-import { duration } from "../core/format.ts";
+import { duration } from "../core/tools/format.ts";
 import { agentFor } from "./outbound.ts";
 
 /** As received: names and values alternating, in their order and spelling. */

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { needsLinux } from "../../test/needs.ts";
+import { needsLinux } from "../../test/support/needs.ts";
 import { Recorder } from "./recorder.ts";
 
 function scratch(): string {

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { JsonObject } from "../core/json.ts";
-import { recordedLine, recordedNote } from "../core/recording.ts";
+import { recordedLine, recordedNote } from "../core/ports/recording.ts";
+import type { JsonObject } from "../core/tools/json.ts";
 import { openPrivate, privateFolder } from "./private.ts";
 
 const NEWLINE = 10;

@@ -1,5 +1,5 @@
-import { duration } from "../core/format.ts";
-import { MAX_RECEIPT } from "../core/limits.ts";
+import { duration } from "../core/tools/format.ts";
+import { MAX_RECEIPT } from "../core/tools/limits.ts";
 import { readBody } from "./bounded.ts";
 
 /** The result of a request, by what to do next. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import * as zlib from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { TooLarge } from "../core/limits.ts";
+import { TooLarge } from "../core/tools/limits.ts";
 import { unpackingStream, unpackWhole } from "./unpack.ts";
 
 const MAX = 1 << 20;

@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import * as zlib from "node:zlib";
-import { TooLarge } from "../core/limits.ts";
+import { TooLarge } from "../core/tools/limits.ts";
 
 type Packing = { readonly whole: (bytes: Buffer, options: zlib.ZlibOptions) => Buffer; readonly stream: () => Transform };
 

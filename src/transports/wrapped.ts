@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
-import { MAX_RECORD } from "../core/limits.ts";
-import type { RunEnded } from "../core/run-note.ts";
+import type { RunEnded } from "../core/ports/run-note.ts";
+import { MAX_RECORD } from "../core/tools/limits.ts";
 import { NO_STANDBY, type StandbyOptions, startStandby } from "./standby.ts";
 import { launch, signalsOf } from "./system/launch.ts";
 

@@ -1,11 +1,11 @@
 /** What every exporter owes: every agent once, every call once, deterministic, no secrets, no active content. */
 import { expect, it } from "vitest";
-import { Redactor } from "../../src/core/redaction.ts";
-import { everyone, type Story } from "../../src/core/story.ts";
-import { redacted } from "../../src/core/redact-story.ts";
-import type { Usage } from "../../src/core/usage.ts";
-import { recordedHomes } from "../fixtures.ts";
-import { storiesOf } from "../stories.ts";
+import type { Usage } from "../../src/core/facts/usage.ts";
+import { redacted } from "../../src/core/redaction/redact-story.ts";
+import { Redactor } from "../../src/core/redaction/redaction.ts";
+import { everyone, type Story } from "../../src/core/views/story.ts";
+import { recordedHomes } from "../support/fixtures.ts";
+import { storiesOf } from "../support/stories.ts";
 
 /** What an export says, read back from what it wrote. */
 export interface ReadBack {

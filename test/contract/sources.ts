@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as sqlite from "node:sqlite";
 import { zstdDecompressSync } from "node:zlib";
-import { objectPath } from "../../src/app/discover.ts";
-import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/provider.ts";
+import { objectPath } from "../../src/app/ingest/discover.ts";
+import type { DatabaseStream, Findings, Provider, SourceFile, Stream } from "../../src/core/ports/provider.ts";
 import { ProductDatabase, type RecordRow } from "../../src/transports/database.ts";
 import { foldersLike, noReads } from "../../src/transports/files.ts";
-import { filesBelow, homeEnv } from "../fixtures.ts";
+import { filesBelow, homeEnv } from "../support/fixtures.ts";
 
 export interface FixtureSource {
   /** From the fixtures folder. */

@@ -1,8 +1,8 @@
 /** What every store promises of requests to an API. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Exchange } from "../../src/core/exchange.ts";
-import { callKey, recordKey } from "../../src/core/ids.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Exchange } from "../../src/core/facts/exchange.ts";
+import { callKey, recordKey } from "../../src/core/facts/ids.ts";
+import type { Store } from "../../src/core/ports/store.ts";
 import { A, B, batch, state, UNDER } from "./store-toys.ts";
 
 const exchange = (id: string, at: number, more: Partial<Exchange> = {}): Exchange => ({

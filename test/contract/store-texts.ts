@@ -1,7 +1,7 @@
 /** What every store promises of text that is searched. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { recordKey } from "../../src/core/ids.ts";
-import type { SaidText, Store } from "../../src/core/store.ts";
+import { recordKey } from "../../src/core/facts/ids.ts";
+import type { SaidText, Store } from "../../src/core/ports/store.ts";
 import { A, B, batch, recordIn, state, UNDER } from "./store-toys.ts";
 
 const say = (text: string, line: number, record: string | null = null): SaidText => ({

@@ -1,8 +1,9 @@
 /** Small files, facts and rows to try stores with. */
-import type { AgentRecord } from "../../src/core/agent.ts";
-import { type AgentKey, observationId, recordKey, threadKey } from "../../src/core/ids.ts";
-import type { Fact, Observation } from "../../src/core/observation.ts";
-import type { FileBatch, FileState, RootRow } from "../../src/core/store.ts";
+
+import { type AgentKey, observationId, recordKey, threadKey } from "../../src/core/facts/ids.ts";
+import type { Fact, Observation } from "../../src/core/facts/observation.ts";
+import type { FileBatch, FileState, RootRow } from "../../src/core/ports/store.ts";
+import type { AgentRecord } from "../../src/core/views/agent.ts";
 
 export const [A, B, C] = [threadKey("toy", "aaaaaaaa"), threadKey("toy", "bbbbbbbb"), threadKey("toy", "cccccccc")];
 export const UNDER = ["/root"];

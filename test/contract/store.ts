@@ -1,9 +1,9 @@
 /** What every store promises: each runs the whole suite. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type AgentKey, agentKey, threadKey } from "../../src/core/ids.ts";
-import type { SpentRow } from "../../src/core/stats.ts";
-import { allFacts, type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/store.ts";
-import { NO_USAGE } from "../../src/core/usage.ts";
+import { type AgentKey, agentKey, threadKey } from "../../src/core/facts/ids.ts";
+import { NO_USAGE } from "../../src/core/facts/usage.ts";
+import { allFacts, type FileState, folderKey, type RootRow, type SaidText, type Store } from "../../src/core/ports/store.ts";
+import type { SpentRow } from "../../src/core/views/stats.ts";
 import { exchangeContract } from "./store-exchanges.ts";
 import { textContract } from "./store-texts.ts";
 import { A, B, batch, C, ids, observationOf, recordIn, root, state, UNDER } from "./store-toys.ts";

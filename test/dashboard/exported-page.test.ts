@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { everyone, type Story } from "../../src/core/story.ts";
+import { everyone, type Story } from "../../src/core/views/story.ts";
 import { htmlPage } from "../../src/exporters/html/page.ts";
-import { recordedHome } from "../fixtures.ts";
-import { storiesOf } from "../stories.ts";
+import { recordedHome } from "../support/fixtures.ts";
+import { storiesOf } from "../support/stories.ts";
 import { openBrowser } from "./browser.ts";
 
 const HOSTILE = `</script></pre><script>alert(1)</script><img src="http://beacon.invalid/x.png" onerror="alert(2)"><style>body{display:none}</style>`;

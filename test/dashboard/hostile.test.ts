@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../claude-records.ts";
+import { agentFile, agentWriter, mainWriter, metaFile, SESSION, THREAD_FILE, text, toolUse } from "../support/claude-records.ts";
 import { openBrowser } from "./browser.ts";
 import { type Running, serve } from "./server.ts";
 import { type Visit, visit } from "./visit.ts";

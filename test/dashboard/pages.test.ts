@@ -1,7 +1,7 @@
 /** Every page in a real browser, over recordings of a real product, from the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentRecord, AgentTree } from "../../src/core/agent.ts";
+import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { openBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";

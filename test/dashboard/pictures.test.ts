@@ -3,9 +3,9 @@
 import { readFile } from "node:fs/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentRecord, AgentTree } from "../../src/core/agent.ts";
-import { displayName } from "../../src/core/display-name.ts";
-import { duration, money } from "../../src/core/format.ts";
+import { displayName } from "../../src/core/facts/display-name.ts";
+import { duration, money } from "../../src/core/tools/format.ts";
+import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
 import { openBrowser } from "./browser.ts";
 import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
 import { homeWith, type Running, serve } from "./server.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Proxied, startProxied } from "../proxy/proxied.ts";
 import type { Upstream } from "../proxy/upstream.ts";
 import { replay, startUpstream, wireOf } from "../proxy/wires.ts";
-import { startServer, type TestServer, until } from "../server.ts";
+import { startServer, type TestServer, until } from "../support/server.ts";
 import { openBrowser } from "./browser.ts";
 import { visit } from "./visit.ts";
 

@@ -4,7 +4,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { filesBelow } from "../fixtures.ts";
+import { filesBelow } from "../support/fixtures.ts";
 import { openBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { visit } from "./visit.ts";

@@ -1,15 +1,15 @@
 /** Everything that retinue tells about a home, to be compared: trees, events and statistics of all threads. */
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { readEvents } from "../../src/app/events.ts";
-import { Library } from "../../src/app/library.ts";
+import { Library } from "../../src/app/ingest/library.ts";
 import { openLibrary } from "../../src/app/open.ts";
-import { loadSettings } from "../../src/app/settings.ts";
-import { subtreeOf } from "../../src/core/link.ts";
-import { treeOf } from "../../src/core/record.ts";
-import { GROUPS, statsBy } from "../../src/core/stats.ts";
+import { readEvents } from "../../src/app/query/events.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
+import { subtreeOf } from "../../src/core/link/link.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { GROUPS, statsBy } from "../../src/core/views/stats.ts";
 import { MemoryStore } from "../../src/stores/memory.ts";
-import { FIXTURES, filesBelow } from "../fixtures.ts";
+import { FIXTURES, filesBelow } from "../support/fixtures.ts";
 import type { Environment } from "./process.ts";
 
 /** One line each, so that what differs can be told. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { seeded } from "../../scripts/bench/random.ts";
-import { FIXTURES } from "../fixtures.ts";
+import { FIXTURES } from "../support/fixtures.ts";
 import { type Opened, requireUnpolluted } from "./target.ts";
 
 export const CORPUS = join(FIXTURES, "fuzz");

@@ -1,7 +1,7 @@
 /** Makes bad input of good: bytes, texts and JSON values. */
 import type { Random } from "../../scripts/bench/random.ts";
-import { MUTATIONS } from "../bad-input/mutations.ts";
 import { replaceAt, WRONG } from "../contract/junk.ts";
+import { MUTATIONS } from "../support/bad-input/mutations.ts";
 
 /** Texts that parsers trip over. */
 const TOKENS: readonly string[] = [

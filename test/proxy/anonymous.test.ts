@@ -3,11 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { listPrice } from "../../src/app/prices.ts";
-import { loadSettings } from "../../src/app/settings.ts";
-import type { AgentTree } from "../../src/core/agent.ts";
-import { treeOf } from "../../src/core/record.ts";
-import { recordedHome } from "../fixtures.ts";
+import { listPrice } from "../../src/app/query/prices.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { recordedHome } from "../support/fixtures.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
 import { anonymous, replay, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 

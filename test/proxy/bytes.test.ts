@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer as createSocketServer } from "n
 import { setTimeout as wait } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
-import { until } from "../server.ts";
+import { until } from "../support/server.ts";
 import { startProxied } from "./proxied.ts";
 import { type Asked, startUpstream } from "./upstream.ts";
 

@@ -5,10 +5,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { listPrice } from "../../src/app/prices.ts";
-import { treeOf } from "../../src/core/record.ts";
-import { FIXTURES } from "../fixtures.ts";
-import { differences, type ThreadTruth, type TreeNode } from "../judge.ts";
+import { listPrice } from "../../src/app/query/prices.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { FIXTURES } from "../support/fixtures.ts";
+import { differences, type ThreadTruth, type TreeNode } from "../support/judge.ts";
 import { startProxied } from "./proxied.ts";
 import { replay, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 

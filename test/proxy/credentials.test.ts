@@ -8,9 +8,9 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
-import { Requests } from "../../src/app/requests.ts";
-import { filesBelow } from "../fixtures.ts";
-import { until } from "../server.ts";
+import { Requests } from "../../src/app/query/requests.ts";
+import { filesBelow } from "../support/fixtures.ts";
+import { until } from "../support/server.ts";
 import { startProxied } from "./proxied.ts";
 import { type Asked, startUpstream } from "./upstream.ts";
 

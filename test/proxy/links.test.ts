@@ -3,9 +3,9 @@
  * everything.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { AgentTree } from "../../src/core/agent.ts";
-import type { RequestRecord, Subtask } from "../../src/core/request.ts";
-import { startServer, type TestServer, until } from "../server.ts";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import type { RequestRecord, Subtask } from "../../src/core/views/request.ts";
+import { startServer, type TestServer, until } from "../support/server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
 import type { Upstream } from "./upstream.ts";
 import { anonymous, replay, startUpstream, type WireExchange, wireOf } from "./wires.ts";

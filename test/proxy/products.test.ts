@@ -6,12 +6,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readMachine } from "../../src/app/machine.ts";
-import { listPrice } from "../../src/app/prices.ts";
-import { Requests } from "../../src/app/requests.ts";
-import type { Forest } from "../../src/core/link.ts";
-import { treeOf } from "../../src/core/record.ts";
-import { caseNames, FIXTURES, homeEnv, type RecordedThread, recordedHome } from "../fixtures.ts";
-import { differences, type TreeNode } from "../judge.ts";
+import { listPrice } from "../../src/app/query/prices.ts";
+import { Requests } from "../../src/app/query/requests.ts";
+import type { Forest } from "../../src/core/link/link.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { caseNames, FIXTURES, homeEnv, type RecordedThread, recordedHome } from "../support/fixtures.ts";
+import { differences, type TreeNode } from "../support/judge.ts";
 import { startProxied } from "./proxied.ts";
 import { replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Machine, readMachine } from "../../src/app/machine.ts";
 import { type ProxyRun, runProxy } from "../../src/app/proxy/run.ts";
-import { loadSettings } from "../../src/app/settings.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
 
 export interface Proxied {
   readonly url: string;

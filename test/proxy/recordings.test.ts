@@ -2,13 +2,13 @@
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readEvents } from "../../src/app/events.ts";
 import { type Machine, readMachine } from "../../src/app/machine.ts";
-import { listPrice } from "../../src/app/prices.ts";
-import { treeOf } from "../../src/core/record.ts";
-import { verifyAll } from "../../src/core/verify.ts";
-import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../fixtures.ts";
-import { differences, type TreeNode } from "../judge.ts";
+import { readEvents } from "../../src/app/query/events.ts";
+import { listPrice } from "../../src/app/query/prices.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { verifyAll } from "../../src/core/views/verify.ts";
+import { caseNames, FIXTURES, type RecordedThread, recordedHome } from "../support/fixtures.ts";
+import { differences, type TreeNode } from "../support/judge.ts";
 import { startProxied } from "./proxied.ts";
 import { anonymous, type ReplayOptions, replay, setBack, startUpstream, type WireExchange, wireOf } from "./wires.ts";
 

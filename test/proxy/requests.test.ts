@@ -1,10 +1,10 @@
 /** What the proxy records, over HTTP, while it comes in: requests, their sub-tasks, conversations, links by hand. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Conversation } from "../../src/app/conversations.ts";
-import type { AgentTree } from "../../src/core/agent.ts";
-import type { ConversationMessage, RequestDetail, RequestRecord, Subtask } from "../../src/core/request.ts";
-import { type ApiDocument, faultsIn } from "../openapi.ts";
-import { startServer, type TestServer, until } from "../server.ts";
+import type { Conversation } from "../../src/app/query/conversations.ts";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import type { ConversationMessage, RequestDetail, RequestRecord, Subtask } from "../../src/core/views/request.ts";
+import { type ApiDocument, faultsIn } from "../support/openapi.ts";
+import { startServer, type TestServer, until } from "../support/server.ts";
 import { type Proxied, startProxied } from "./proxied.ts";
 import type { Upstream } from "./upstream.ts";
 import { replay, startUpstream, wireOf } from "./wires.ts";

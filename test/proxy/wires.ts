@@ -5,8 +5,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { FIXTURES, filesBelow } from "../fixtures.ts";
-import { until } from "../server.ts";
+import { FIXTURES, filesBelow } from "../support/fixtures.ts";
+import { until } from "../support/server.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 type Json = Record<string, unknown>;

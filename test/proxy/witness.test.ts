@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { Witness } from "../../src/app/proxy/witness.ts";
-import { scratchFolder } from "../bad-input/homes.ts";
+import { scratchFolder } from "../support/bad-input/homes.ts";
 
 const scratch = scratchFolder();
 const HEAD = { method: "POST", path: "/v1/messages", headers: ["content-type", "application/json"], upstream: "http://127.0.0.1:9" };

@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { KnownUsage } from "../judge.ts";
+import type { KnownUsage } from "../support/judge.ts";
 
 export interface ChatTurn {
   text?: string;

@@ -4,7 +4,7 @@
  * Nothing is skipped: a version that cannot be installed or run fails.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { differences } from "../judge.ts";
+import { differences } from "../support/judge.ts";
 import { installClaude, openSandbox, type Sandbox } from "./claude.ts";
 import { lastSession } from "./conversations.ts";
 import { type Model, startModel } from "./model.ts";

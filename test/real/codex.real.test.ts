@@ -3,7 +3,7 @@
  * Nothing is skipped: a version that cannot be installed or run fails.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { differences } from "../judge.ts";
+import { differences } from "../support/judge.ts";
 import { installCodex, openSandbox, type Sandbox, type Setup } from "./codex/codex.ts";
 import { type Model, startModel } from "./codex/model.ts";
 import { exec, NEWEST, resume, type Scenario, SETUPS, scenarios } from "./codex/scenarios.ts";

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { AgentEvent } from "../../src/core/event.ts";
+import type { AgentEvent } from "../../src/core/views/event.ts";
 import { startChatModel } from "./chat-model.ts";
 import { installClaude, openSandbox } from "./claude.ts";
 import { startModel } from "./model.ts";

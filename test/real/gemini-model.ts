@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Usage } from "../judge.ts";
+import type { Usage } from "../support/judge.ts";
 import { type Block, positionOf, type Reply, replyOf, type Scripts } from "./script.ts";
 import { inventedUsage, NO_USAGE } from "./usage.ts";
 import type { MessagesRequest } from "./wire.ts";

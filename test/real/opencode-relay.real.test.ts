@@ -3,9 +3,9 @@
  * for an agent in the background.
  */
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import type { AgentTree } from "../../src/core/agent.ts";
-import type { Card } from "../../src/core/card.ts";
-import { LiveReader, startServer, until } from "../server.ts";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import type { Card } from "../../src/core/views/card.ts";
+import { LiveReader, startServer, until } from "../support/server.ts";
 import { type ChatScripts, startChatModel } from "./chat-model.ts";
 import { installOpenCode, openOpenCode } from "./opencode.ts";
 

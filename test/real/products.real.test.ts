@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { Usage } from "../judge.ts";
+import type { Usage } from "../support/judge.ts";
 import type { ServingModel } from "./gemini-model.ts";
 import { REAL_PRODUCTS, type RealProduct } from "./products.ts";
 import { type AgentRecord, counted, everyone, threads, tree, verdicts } from "./retinue.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { runProxy } from "../../src/app/proxy/run.ts";
-import { loadSettings } from "../../src/app/settings.ts";
+import { loadSettings } from "../../src/app/settings/settings.ts";
 import { type ChatModel, type ChatTurn, startChatModel } from "./chat-model.ts";
 import { startModel } from "./model.ts";
 import { installOpenCode, openOpenCode } from "./opencode.ts";

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { TreeNode, Usage } from "../judge.ts";
+import type { TreeNode, Usage } from "../support/judge.ts";
 import { sum } from "./usage.ts";
 
 export interface AgentRecord extends TreeNode {

@@ -6,7 +6,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type LangSmithServer, startLangSmith } from "../langsmith-server.ts";
+import { type LangSmithServer, startLangSmith } from "../support/langsmith-server.ts";
 import { installClaude, openSandbox, type Sandbox } from "./claude.ts";
 import { lastSession } from "./conversations.ts";
 import { type Model, startModel } from "./model.ts";

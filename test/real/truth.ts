@@ -2,7 +2,7 @@
  * From the model's log to the truth: who ran under whom, what each cost, how each ended. Nothing here reads the
  * product's files.
  */
-import type { AgentTruth, OptionalTruth, ThreadTruth, Usage } from "../judge.ts";
+import type { AgentTruth, OptionalTruth, ThreadTruth, Usage } from "../support/judge.ts";
 import { blocksOf, type Conversation, firstText, sessionOf, sortByAsker, toolUses } from "./conversations.ts";
 import type { Exchange } from "./model.ts";
 import { textsOf } from "./script.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../judge.ts";
+import type { Usage } from "../support/judge.ts";
 import type { WireUsage } from "./wire.ts";
 
 export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 };

@@ -4,9 +4,9 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/kept-file.ts";
-import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/claude-records.ts";
-import { startLangSmith } from "../../../test/langsmith-server.ts";
+import { keep } from "../../../src/app/kept/kept-file.ts";
+import { mainWriter, SESSION, THREAD_FILE, text, toolUse } from "../../../test/support/claude-records.ts";
+import { startLangSmith } from "../../../test/support/langsmith-server.ts";
 import { held, markdownTable, seconds } from "../format.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/retinue.js");

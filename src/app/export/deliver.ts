@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DestinationState, Outbox, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import type { DestinationState, Outbox, OutboxItem } from "../../core/ports/outbox.ts";
 import { type Outcome, send } from "../../transports/send.ts";
 import { exists } from "../../transports/system/system.ts";
 import type { Destination } from "./destination.ts";

@@ -1,7 +1,7 @@
-import type { RedactionRules } from "../../core/redaction.ts";
-import type { Story } from "../../core/story.ts";
+import type { FindPosted, Parcel, Posted } from "../../core/ports/outbox.ts";
+import type { RedactionRules } from "../../core/redaction/redaction.ts";
+import type { Story } from "../../core/views/story.ts";
 import type { Trace } from "../../exporters/trace/span.ts";
-import type { FindPosted, Parcel, Posted } from "../../stores/sqlite/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { OldTraces } from "./formats.ts";
 

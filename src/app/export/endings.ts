@@ -1,7 +1,7 @@
-import { type AgentKey, threadOf } from "../../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
-import { isRecorded } from "../../core/origin.ts";
-import type { Library } from "../library.ts";
+import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
+import { isRecorded } from "../../core/facts/origin.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import type { Library } from "../ingest/library.ts";
 
 /** An agent whose records did not change for this long is taken to be complete. */
 const SETTLE_MS = 5_000;

@@ -1,12 +1,12 @@
-import type { AgentKey } from "../../core/ids.ts";
-import { type RedactionRules, Redactor } from "../../core/redaction.ts";
-import { type Story } from "../../core/story.ts";
-import { redacted } from "../../core/redact-story.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { redacted } from "../../core/redaction/redact-story.ts";
+import { type RedactionRules, Redactor } from "../../core/redaction/redaction.ts";
+import type { Story } from "../../core/views/story.ts";
 import { htmlPage } from "../../exporters/html/page.ts";
 import { jsonTree } from "../../exporters/json/tree.ts";
 import { markdownDocument } from "../../exporters/markdown/document.ts";
 import { perfettoTrace } from "../../exporters/perfetto/trace.ts";
-import type { Library } from "../library.ts";
+import type { Library } from "../ingest/library.ts";
 import type { FileFormat } from "./formats.ts";
 import { readStory } from "./story.ts";
 

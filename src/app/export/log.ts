@@ -1,10 +1,10 @@
 import { renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { everyone, type Story } from "../../core/story.ts";
+import { everyone, type Story } from "../../core/views/story.ts";
 import { privateFolder, writePrivate } from "../../transports/private.ts";
 import { type Env, retinueHome } from "../home.ts";
-import type { Library } from "../library.ts";
-import { troubledFiles } from "../trouble.ts";
+import type { Library } from "../ingest/library.ts";
+import { troubledFiles } from "../query/trouble.ts";
 
 /** Writes one line. Lines contain ids, paths and counts, never transcript text. */
 export type Log = (line: string) => void;

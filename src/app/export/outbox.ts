@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import type { DestinationState, OutboxItem } from "../../stores/sqlite/outbox.ts";
+import type { DestinationState, OutboxItem } from "../../core/ports/outbox.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
-import { keep, keptPath } from "../kept-file.ts";
-import { redactionOf, type SettingsFile } from "../settings.ts";
+import { keep, keptPath } from "../kept/kept-file.ts";
+import { redactionOf, type SettingsFile } from "../settings/settings.ts";
 import { deliver, hold, release } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
 import { DESTINATIONS } from "./destinations/index.ts";

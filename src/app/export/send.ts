@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AgentKey } from "../../core/ids.ts";
-import type { DestinationState, Outbox } from "../../stores/sqlite/outbox.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { DestinationState, Outbox } from "../../core/ports/outbox.ts";
 import { Failure } from "../failure.ts";
-import type { Library } from "../library.ts";
+import type { Library } from "../ingest/library.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
 import type { OldTraces } from "./formats.ts";

@@ -1,16 +1,16 @@
-import type { AgentTree } from "../../core/agent.ts";
-import type { ModelCall } from "../../core/gather.ts";
-import { type AgentKey, nativeCall, partsOf, type RecordKey, recordIn } from "../../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
-import { isReport } from "../../core/origin.ts";
-import { UNANSWERED_RULE } from "../../core/parents.ts";
-import { type Price, treeOf, withoutChildren } from "../../core/record.ts";
-import { type WorkTimes, workTimes } from "../../core/spans.ts";
-import type { Step, Story, StoryCall } from "../../core/story.ts";
-import { foldTree } from "../../core/tree-fold.ts";
+import { type AgentKey, nativeCall, partsOf, type RecordKey, recordIn } from "../../core/facts/ids.ts";
+import { isReport } from "../../core/facts/origin.ts";
+import type { ModelCall } from "../../core/link/gather.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { UNANSWERED_RULE } from "../../core/link/parents.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
+import { type WorkTimes, workTimes } from "../../core/views/spans.ts";
+import type { Step, Story, StoryCall } from "../../core/views/story.ts";
+import { foldTree } from "../../core/views/tree-fold.ts";
 import { PROVIDERS } from "../../providers/index.ts";
-import { EventReader, type PlacedEvent } from "../events.ts";
-import type { Library } from "../library.ts";
+import type { Library } from "../ingest/library.ts";
+import { EventReader, type PlacedEvent } from "../query/events.ts";
 
 /** Whether an agent is complete; see `Endings`. */
 export type IsOver = (agent: LinkedAgent) => boolean;

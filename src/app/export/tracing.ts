@@ -1,11 +1,11 @@
-import type { AgentKey } from "../../core/ids.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
-import type { RedactionRules } from "../../core/redaction.ts";
-import type { Outbox } from "../../stores/sqlite/outbox.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import type { Outbox } from "../../core/ports/outbox.ts";
+import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import type { Env } from "../home.ts";
-import { keep } from "../kept-file.ts";
-import type { Library } from "../library.ts";
-import { redactionOf, type SettingsFile } from "../settings.ts";
+import type { Library } from "../ingest/library.ts";
+import { keep } from "../kept/kept-file.ts";
+import { redactionOf, type SettingsFile } from "../settings/settings.ts";
 import { deliver, hold, release, stateOf } from "./deliver.ts";
 import type { Destination } from "./destination.ts";
 import { DESTINATIONS, isTracing } from "./destinations/index.ts";

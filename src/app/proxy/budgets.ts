@@ -1,13 +1,13 @@
-import { exact, money, plural } from "../../core/format.ts";
-import { partsOf, recordKey } from "../../core/ids.ts";
-import type { EndedRow, OpenedRow, RequestRow } from "../../core/traffic.ts";
+import { partsOf, recordKey } from "../../core/facts/ids.ts";
+import type { EndedRow, OpenedRow, RequestRow } from "../../core/facts/traffic.ts";
+import { exact, money, plural } from "../../core/tools/format.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
 import { readRequest } from "../../providers/proxy/read-request.ts";
 import { speedOf, tokensOf } from "../../providers/proxy/tokens.ts";
 import type { AskedHead, Refusal } from "../../transports/proxy.ts";
-import { pricesWith } from "../prices.ts";
-import type { OwnPrice } from "../settings-table.ts";
+import { pricesWith } from "../query/prices.ts";
+import type { OwnPrice } from "../settings/settings-table.ts";
 
 interface Limits {
   readonly usd?: number;

@@ -1,16 +1,16 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import type { JsonObject } from "../../core/json.ts";
-import { isWithin } from "../../core/recorded-path.ts";
-import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "../../core/redaction.ts";
-import type { TrafficRow } from "../../core/traffic.ts";
+import type { TrafficRow } from "../../core/facts/traffic.ts";
+import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "../../core/redaction/redaction.ts";
+import type { JsonObject } from "../../core/tools/json.ts";
+import { isWithin } from "../../core/tools/recorded-path.ts";
 import { PROVIDERS } from "../../providers/index.ts";
 import { ExchangeReader } from "../../providers/proxy/exchange.ts";
 import type { Keeping } from "../../providers/proxy/kept.ts";
 import { filedUnder } from "../../providers/proxy/naming.ts";
 import { Recorder } from "../../transports/recorder.ts";
-import type { MatchWindow } from "../settings-table.ts";
+import type { MatchWindow } from "../settings/settings-table.ts";
 import { redactedRow, withoutSecretsIn } from "./redacted.ts";
 import { Unpacker } from "./unpack.ts";
 

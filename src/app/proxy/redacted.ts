@@ -1,6 +1,6 @@
-import { asList, asObject, type JsonObject } from "../../core/json.ts";
-import type { Redactor } from "../../core/redaction.ts";
-import type { RequestRow, TrafficRow } from "../../core/traffic.ts";
+import type { RequestRow, TrafficRow } from "../../core/facts/traffic.ts";
+import type { Redactor } from "../../core/redaction/redaction.ts";
+import { asList, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /** A row without secrets. Requests were read without them (`providers/proxy/kept.ts`); answers are known block by block. */
 export function withoutSecretsIn(row: TrafficRow, redactor: Redactor): TrafficRow {

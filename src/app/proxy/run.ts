@@ -1,11 +1,11 @@
-import type { RedactionRules } from "../../core/redaction.ts";
+import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import { ownUpstream } from "../../providers/proxy/upstreams.ts";
 import { startProxy } from "../../transports/proxy.ts";
 import { Access, type Clients, keptToken } from "../access.ts";
 import { Failure } from "../failure.ts";
 import { type Env, recordingsRoot } from "../home.ts";
 import { isLoopback } from "../own-names.ts";
-import type { SettingsFile } from "../settings.ts";
+import type { SettingsFile } from "../settings/settings.ts";
 import { admission, withToken } from "./admission.ts";
 import { Budgets } from "./budgets.ts";
 import { type Kept, keepWithin } from "./retention.ts";

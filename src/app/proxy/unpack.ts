@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { MAX_RECORD } from "../../core/limits.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 import { unpackingStream, unpackWhole } from "../../transports/unpack.ts";
 
 type OnText = (text: string, bytes: number, at: number) => void;

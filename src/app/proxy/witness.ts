@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { Worker } from "node:worker_threads";
-import type { RedactionRules } from "../../core/redaction.ts";
-import type { EndedRow, OpenedRow, RequestRow } from "../../core/traffic.ts";
+import type { EndedRow, OpenedRow, RequestRow } from "../../core/facts/traffic.ts";
+import type { RedactionRules } from "../../core/redaction/redaction.ts";
 import type { AskedHead, ExchangeWitness } from "../../transports/proxy.ts";
-import type { MatchWindow } from "../settings-table.ts";
+import type { MatchWindow } from "../settings/settings-table.ts";
 import type { Told } from "./recording.ts";
 import { Ring } from "./ring.ts";
 
@@ -160,7 +160,9 @@ export class Witness {
 
   #start(): Worker {
     const { folder, redaction, window, tellsRows } = this.#options;
-    const thread = new Worker(this.#options.recorder ?? THREAD_FILE, { workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart });
+    const thread = new Worker(this.#options.recorder ?? THREAD_FILE, {
+      workerData: { folder, redaction, window, tellsRows, memory: this.#ring.memory } satisfies RecorderStart,
+    });
     // It must not keep a process alive that has nothing else to do.
     thread.unref();
     thread.on("message", (says: RecorderSays) => this.#hear(says));

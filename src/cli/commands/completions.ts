@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { PROVIDER_NAMES } from "../../app/machine.ts";
-import { printJson } from "../../core/json.ts";
+import { printJson } from "../../core/tools/json.ts";
 import { bashCompletion } from "../completions/bash.ts";
 import { fishCompletion } from "../completions/fish.ts";
 import { type CommandModel, modelOf } from "../completions/model.ts";

@@ -1,7 +1,7 @@
-import { type Examination, examine } from "../../app/examine.ts";
-import { pollingNow } from "../../app/live.ts";
-import { bytes, plural } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
+import { pollingNow } from "../../app/live/live.ts";
+import { type Examination, examine } from "../../app/query/examine.ts";
+import { bytes, plural } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 

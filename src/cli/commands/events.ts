@@ -1,10 +1,10 @@
-import { EventReader } from "../../app/events.ts";
-import { live } from "../../app/live.ts";
-import { persistently } from "../../app/retry.ts";
-import { Troubles } from "../../app/troubles.ts";
-import { type AgentKey, threadOf } from "../../core/ids.ts";
-import { printJson } from "../../core/json.ts";
-import { type Forest, subtreeOf } from "../../core/link.ts";
+import { live } from "../../app/live/live.ts";
+import { persistently } from "../../app/live/retry.ts";
+import { Troubles } from "../../app/live/troubles.ts";
+import { EventReader } from "../../app/query/events.ts";
+import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
+import { type Forest, subtreeOf } from "../../core/link/link.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { stopSignal } from "../output.ts";
 

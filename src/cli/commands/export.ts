@@ -2,9 +2,9 @@ import { DESTINATIONS, SENT_FORMATS, type SentFormat } from "../../app/export/de
 import { renderFile } from "../../app/export/file.ts";
 import type { FileFormat, OldTraces } from "../../app/export/formats.ts";
 import { Failure } from "../../app/failure.ts";
-import { live } from "../../app/live.ts";
-import { redactionOf } from "../../app/settings.ts";
-import type { RedactionLevel, RedactionRules } from "../../core/redaction.ts";
+import { live } from "../../app/live/live.ts";
+import { redactionOf } from "../../app/settings/settings.ts";
+import type { RedactionLevel, RedactionRules } from "../../core/redaction/redaction.ts";
 import type { Context } from "../context.ts";
 import { stopSignal, writeOutput } from "../output.ts";
 import { sendTree } from "./export-send.ts";

@@ -1,5 +1,5 @@
 import { TRACE_SWITCHES } from "../../app/export/destinations/index.ts";
-import { printJson } from "../../core/json.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export interface HookOptions {
@@ -14,8 +14,8 @@ export interface HookOptions {
  */
 export async function hook(context: Context, options: HookOptions): Promise<void> {
   const { terminal, env, json } = context;
-  if (options.flush !== true) return (await import("../../app/hook.ts")).hook(env);
-  const { flush } = await import("../../app/flush.ts");
+  if (options.flush !== true) return (await import("../../app/hooks/hook.ts")).hook(env);
+  const { flush } = await import("../../app/hooks/flush.ts");
   const flushed = await flush(env, { debug: options.debug === true, stay: options.stay === true });
   if (json) return terminal.out(printJson(flushed, 2));
   if (flushed.length === 0) terminal.notify(`tracing is off: set ${TRACE_SWITCHES}`);

@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Failure } from "../../app/failure.ts";
-import { type HookChange, hookCommand, planHooks } from "../../app/hook-install.ts";
-import { printJson } from "../../core/json.ts";
-import { visible } from "../../core/visible.ts";
+import { type HookChange, hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { visible } from "../../core/tools/visible.ts";
 import type { Context } from "../context.ts";
 import { changeOf } from "../render/change.ts";
 

@@ -1,6 +1,6 @@
-import { type Imported, importFile } from "../../app/import.ts";
-import { plural } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
+import { type Imported, importFile } from "../../app/import/import.ts";
+import { plural } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 /** `retinue import <file>`: imports a transcript from another machine, or the output of an agent's command. */

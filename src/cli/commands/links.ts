@@ -1,6 +1,6 @@
-import { linkByHand, unlinkByHand } from "../../app/links.ts";
-import { checkTarget } from "../../app/resolve.ts";
-import { printJson } from "../../core/json.ts";
+import { linkByHand, unlinkByHand } from "../../app/kept/links.ts";
+import { checkTarget } from "../../app/query/resolve.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export async function link(context: Context, childUri: string, parentUri: string): Promise<void> {

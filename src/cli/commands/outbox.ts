@@ -1,6 +1,6 @@
 import { readOutbox, type Waiting } from "../../app/export/outbox.ts";
-import { ago, bytes, duration, plural } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
+import { ago, bytes, duration, plural } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { wholeNumber } from "../whole-number.ts";
 

@@ -1,8 +1,8 @@
 import { Failure } from "../../app/failure.ts";
-import { parseDuration } from "../../core/duration.ts";
-import { bytes } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
-import { withoutSecrets } from "../../core/secrets.ts";
+import { withoutSecrets } from "../../core/redaction/secrets.ts";
+import { parseDuration } from "../../core/tools/duration.ts";
+import { bytes } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { portOf } from "./serve.ts";
 

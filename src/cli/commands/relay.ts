@@ -1,6 +1,6 @@
-import type { RelayView } from "../../app/relay.ts";
-import { RELAYED_NAMES, relayedProvider, serverAddress } from "../../app/relayed.ts";
-import { printJson } from "../../core/json.ts";
+import type { RelayView } from "../../app/relay/relay.ts";
+import { RELAYED_NAMES, relayedProvider, serverAddress } from "../../app/relay/relayed.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export interface RelayOptions {
@@ -21,7 +21,7 @@ export const RELAY_HELP = `\nThe password is read from the environment (${secret
 /** Follows a product's server until interrupted. Its events are recorded and shown like those of other agents. */
 export async function relay({ terminal, env, json }: Context, name: string, options: RelayOptions): Promise<void> {
   // Imported on demand: only this command needs it.
-  const { ServerRelay } = await import("../../app/relay.ts");
+  const { ServerRelay } = await import("../../app/relay/relay.ts");
   const provider = relayedProvider(name);
   const { url, credentials } = serverAddress(options.url ?? provider.relay?.address ?? "");
   const notedLimits = new Set<string>();

@@ -1,6 +1,6 @@
 import { Failure } from "../../app/failure.ts";
-import { printJson } from "../../core/json.ts";
-import { spawnedLine } from "../../core/spawned.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { spawnedLine } from "../../core/views/spawned.ts";
 import type { Context } from "../context.ts";
 
 /** `events`: retinue/event@1. `spawned`: one line per spawned agent, in the shape of `SubAgentSpawned`. */
@@ -17,7 +17,7 @@ export interface RunOptions {
  */
 export async function run(context: Context, command: readonly string[], options: RunOptions): Promise<void> {
   const { env, terminal } = context;
-  const { endAs, forwardSignals, launchOf, withJsonOutput: speaking, start } = await import("../../app/run.ts");
+  const { endAs, forwardSignals, launchOf, withJsonOutput: speaking, start } = await import("../../app/runs/run.ts");
   const printsEvents = options.events === true || context.json;
   if (options.format !== undefined && !printsEvents)
     throw new Failure("usage", "--format needs --events", ["write retinue run --events --format spawned -- <command>"]);
@@ -36,7 +36,7 @@ export async function run(context: Context, command: readonly string[], options:
   try {
     if (library !== null) {
       process.stdout.on("error", () => {});
-      const { runEvents } = await import("../../app/run-events.ts");
+      const { runEvents } = await import("../../app/runs/run-events.ts");
       for await (const event of runEvents(library, running)) {
         const line = options.format === "spawned" ? spawnedLine(event) : event;
         if (line !== null) terminal.out(printJson(line));

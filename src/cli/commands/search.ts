@@ -1,8 +1,8 @@
 import { Failure } from "../../app/failure.ts";
-import { type Finding, search as find, SOME_TEXT, unsearched } from "../../app/search.ts";
-import { ago, bytes, plural } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
-import { visible } from "../../core/visible.ts";
+import { type Finding, search as find, SOME_TEXT, unsearched } from "../../app/query/search.ts";
+import { ago, bytes, plural } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { visible } from "../../core/tools/visible.ts";
 import type { Context } from "../context.ts";
 import { wholeNumber } from "../whole-number.ts";
 

@@ -1,5 +1,5 @@
 import { Failure } from "../../app/failure.ts";
-import { printJson } from "../../core/json.ts";
+import { printJson } from "../../core/tools/json.ts";
 import { openBrowser } from "../browser.ts";
 import type { Context } from "../context.ts";
 

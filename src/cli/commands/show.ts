@@ -1,10 +1,10 @@
-import { asEntry, branchTo, entriesOf } from "../../app/entries.ts";
-import { readEvents } from "../../app/events.ts";
 import { Failure } from "../../app/failure.ts";
-import { isThreadUri } from "../../app/resolve.ts";
-import { explain } from "../../app/why.ts";
-import { printJson } from "../../core/json.ts";
-import { treeOf, withoutChildren } from "../../core/record.ts";
+import { asEntry, branchTo, entriesOf } from "../../app/query/entries.ts";
+import { readEvents } from "../../app/query/events.ts";
+import { isThreadUri } from "../../app/query/resolve.ts";
+import { explain } from "../../app/query/why.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { treeOf, withoutChildren } from "../../core/views/record.ts";
 import type { Context, Found } from "../context.ts";
 import { entryHead, frontmatter, headOf } from "../render/frontmatter.ts";
 import { agentMarkdown, entryMarkdown, threadMarkdown } from "../render/markdown.ts";

@@ -1,9 +1,9 @@
 import { Failure } from "../../app/failure.ts";
-import { sinceOf } from "../../app/since.ts";
-import { count, duration, moneyKnown, percent, plural } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
-import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/stats.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { sinceOf } from "../../app/query/since.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { count, duration, moneyKnown, percent, plural } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { type Group, type StatsLine, type StatsPart, statsBy, statsTotal } from "../../core/views/stats.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Column, clip, table } from "../render/table.ts";

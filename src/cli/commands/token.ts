@@ -1,6 +1,6 @@
 import { keptToken } from "../../app/access.ts";
 import { Failure } from "../../app/failure.ts";
-import { printJson } from "../../core/json.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 
 export const TOKEN_ACTIONS = ["show", "link"] as const;

@@ -1,7 +1,7 @@
-import { criticalPath, lifeOf, withLast } from "../../core/critical-path.ts";
-import { printJson } from "../../core/json.ts";
-import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link.ts";
-import { spansOf } from "../../core/spans.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../../core/link/link.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { criticalPath, lifeOf, withLast } from "../../core/views/critical-path.ts";
+import { spansOf } from "../../core/views/spans.ts";
 import type { Context } from "../context.ts";
 import { renderTimeline } from "../render/timeline.ts";
 import { renderTree, walk } from "../render/tree.ts";

@@ -1,8 +1,8 @@
 import { Failure } from "../../app/failure.ts";
-import { listPrice } from "../../app/prices.ts";
-import { count, exact, plural, UNKNOWN } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
-import { type Difference, KIND_WORDS, type Sum, type Verification, verifyAll, verifyThreadOf } from "../../core/verify.ts";
+import { listPrice } from "../../app/query/prices.ts";
+import { count, exact, plural, UNKNOWN } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
+import { type Difference, KIND_WORDS, type Sum, type Verification, verifyAll, verifyThreadOf } from "../../core/views/verify.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Column, table } from "../render/table.ts";

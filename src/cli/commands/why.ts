@@ -1,6 +1,6 @@
-import { explain } from "../../app/why.ts";
-import { percent } from "../../core/format.ts";
-import { printJson } from "../../core/json.ts";
+import { explain } from "../../app/query/why.ts";
+import { percent } from "../../core/tools/format.ts";
+import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { oneLine } from "../render/printable.ts";
 

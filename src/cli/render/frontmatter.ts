@@ -1,5 +1,5 @@
-import type { ThreadEntry } from "../../app/entries.ts";
-import type { AgentRecord, AgentTree } from "../../core/agent.ts";
+import type { ThreadEntry } from "../../app/query/entries.ts";
+import type { AgentRecord, AgentTree } from "../../core/views/agent.ts";
 import { walk } from "./tree.ts";
 import { type YamlValue, yamlOf } from "./yaml.ts";
 

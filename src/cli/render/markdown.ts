@@ -1,9 +1,9 @@
-import type { explain } from "../../app/why.ts";
-import type { AgentTree } from "../../core/agent.ts";
-import type { AgentEvent } from "../../core/event.ts";
-import { count, duration, money } from "../../core/format.ts";
-import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/markdown.ts";
-import { reportedOnly, totalTokens } from "../../core/usage.ts";
+import type { explain } from "../../app/query/why.ts";
+import { reportedOnly, totalTokens } from "../../core/facts/usage.ts";
+import { count, duration, money } from "../../core/tools/format.ts";
+import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/tools/markdown.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import type { AgentEvent } from "../../core/views/event.ts";
 import { oneLine } from "./printable.ts";
 import { clip } from "./table.ts";
 

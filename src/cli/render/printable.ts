@@ -1,4 +1,4 @@
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/tools/visible.ts";
 
 /** The text on one line, with control characters escaped. */
 export function oneLine(text: string): string {

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/tools/visible.ts";
 
 export interface Column {
   readonly title: string;

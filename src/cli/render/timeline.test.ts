@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Span } from "../../core/span.ts";
+import type { Span } from "../../core/views/span.ts";
 import { bar } from "../commands/stats.ts";
 import { barOf } from "./timeline.ts";
 

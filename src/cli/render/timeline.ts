@@ -1,7 +1,7 @@
-import type { AgentTree } from "../../core/agent.ts";
-import { type CriticalPart, type Life, sharesOf } from "../../core/critical-path.ts";
-import { duration, percent, plural } from "../../core/format.ts";
-import type { Span, SpanKind } from "../../core/span.ts";
+import { duration, percent, plural } from "../../core/tools/format.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import { type CriticalPart, type Life, sharesOf } from "../../core/views/critical-path.ts";
+import type { Span, SpanKind } from "../../core/views/span.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
 import { cells, clip } from "./table.ts";

@@ -1,9 +1,9 @@
-import type { AgentRecord, AgentTree } from "../../core/agent.ts";
-import type { Status } from "../../core/status.ts";
-import { displayName } from "../../core/display-name.ts";
-import { count, duration, exact, money, plural, UNKNOWN } from "../../core/format.ts";
-import { STATUS_MARKS } from "../../core/agent.ts";
-import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/usage.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { addUsage, NO_USAGE, reportedOnly, totalTokens, type Usage } from "../../core/facts/usage.ts";
+import type { Status } from "../../core/link/status.ts";
+import { count, duration, exact, money, plural, UNKNOWN } from "../../core/tools/format.ts";
+import type { AgentRecord, AgentTree } from "../../core/views/agent.ts";
+import { STATUS_MARKS } from "../../core/views/agent.ts";
 import type { Terminal } from "../terminal.ts";
 import { oneLine } from "./printable.ts";
 import { type Cell, type Column, clip, table } from "./table.ts";

@@ -1,4 +1,4 @@
-import { escapeHidden } from "../../core/visible.ts";
+import { escapeHidden } from "../../core/tools/visible.ts";
 
 /** The values that frontmatter may contain. */
 export type YamlValue = string | number | boolean | null | readonly Readonly<Record<string, YamlScalar>>[];

@@ -1,6 +1,6 @@
-import type { AgentTree } from "../../core/agent.ts";
-import type { Status } from "../../core/status.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import type { Status } from "../../core/link/status.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
 import { branchBelow } from "../render/tree.ts";
 
 /** Sort orders of the agents below one parent. */

@@ -1,8 +1,8 @@
-import type { AgentTree } from "../../core/agent.ts";
-import { count, duration, money, plural } from "../../core/format.ts";
-import { STATUS_MARKS } from "../../core/agent.ts";
-import { totalTokens } from "../../core/usage.ts";
-import { visible } from "../../core/visible.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { count, duration, money, plural } from "../../core/tools/format.ts";
+import { visible } from "../../core/tools/visible.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import { STATUS_MARKS } from "../../core/views/agent.ts";
 import { oneLine } from "../render/printable.ts";
 import { type Cell, type Column, cells, clip, table } from "../render/table.ts";
 import { labelOf, modelName, paintStatus, statusCell, walk } from "../render/tree.ts";

@@ -1,4 +1,4 @@
-import type { AgentTree } from "../../core/agent.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
 import { isAtWork, SORTS, type Sort, type WatchRow } from "./rows.ts";
 
 /** The state of the watch screen. */

@@ -1,7 +1,7 @@
 import { createColors } from "picocolors";
 import { describe, expect, it } from "vitest";
-import type { AgentTree } from "../../core/agent.ts";
-import type { Status } from "../../core/status.ts";
+import type { Status } from "../../core/link/status.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
 import { cells } from "../render/table.ts";
 import { rowsOf, SORTS } from "./rows.ts";
 import { type Size, screenOf } from "./screen.ts";

@@ -1,4 +1,4 @@
-import { escapeHidden } from "../../core/visible.ts";
+import { escapeHidden } from "../../core/tools/visible.ts";
 
 const MEANING: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { displayName } from "../../core/display-name.ts";
-import { count, duration, money } from "../../core/format.ts";
-import type { Story } from "../../core/story.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { count, duration, money } from "../../core/tools/format.ts";
+import type { Story } from "../../core/views/story.ts";
 import { tracesOf } from "../trace/spans.ts";
 import { escaped } from "./escape.ts";
 import { SCRIPT } from "./script.ts";

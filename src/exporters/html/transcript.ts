@@ -1,8 +1,8 @@
-import { displayName } from "../../core/display-name.ts";
-import { clock, count, money } from "../../core/format.ts";
-import { jsonText } from "../../core/json.ts";
-import { everyone, type Step, type Story } from "../../core/story.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { clock, count, money } from "../../core/tools/format.ts";
+import { jsonText } from "../../core/tools/json.ts";
+import { everyone, type Step, type Story } from "../../core/views/story.ts";
 import { escaped } from "./escape.ts";
 import { type Anchor, typeHtml } from "./tree.ts";
 

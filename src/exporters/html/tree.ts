@@ -1,7 +1,7 @@
-import { displayName } from "../../core/display-name.ts";
-import { count, duration, money } from "../../core/format.ts";
-import { everyone, type Story, withDepths } from "../../core/story.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { count, duration, money } from "../../core/tools/format.ts";
+import { everyone, type Story, withDepths } from "../../core/views/story.ts";
 import type { Span } from "../trace/span.ts";
 import { escaped } from "./escape.ts";
 

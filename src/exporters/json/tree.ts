@@ -1,10 +1,10 @@
-import type { AgentRecord } from "../../core/agent.ts";
-import type { AgentEvent } from "../../core/event.ts";
-import { printJson } from "../../core/json.ts";
-import type { RedactionLevel } from "../../core/redaction.ts";
-import type { Story, StoryCall } from "../../core/story.ts";
-import { foldTree } from "../../core/tree-fold.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { Tokens } from "../../core/facts/usage.ts";
+import type { RedactionLevel } from "../../core/redaction/redaction.ts";
+import { printJson } from "../../core/tools/json.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
+import type { AgentEvent } from "../../core/views/event.ts";
+import type { Story, StoryCall } from "../../core/views/story.ts";
+import { foldTree } from "../../core/views/tree-fold.ts";
 
 /** `retinue/export@1`: an agent with its subtree, all events and model calls, redacted. */
 export interface ExportedTree {

@@ -1,6 +1,6 @@
-import { displayName, typeName } from "../../core/display-name.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { displayName, typeName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import type { JsonObject } from "../../core/tools/json.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
 import type { Message, Span, Trace } from "../trace/span.ts";
 import { type FindPlace, Places, type RunPlace } from "./names.ts";

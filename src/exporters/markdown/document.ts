@@ -1,10 +1,10 @@
-import { displayName } from "../../core/display-name.ts";
-import { clock, count, duration, money } from "../../core/format.ts";
-import { jsonText } from "../../core/json.ts";
-import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/markdown.ts";
-import { type Step, type Story, withDepths } from "../../core/story.ts";
-import { totalTokens } from "../../core/usage.ts";
-import { visible } from "../../core/visible.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { clock, count, duration, money } from "../../core/tools/format.ts";
+import { jsonText } from "../../core/tools/json.ts";
+import { codeMarkdown, fencedMarkdown, proseMarkdown } from "../../core/tools/markdown.ts";
+import { visible } from "../../core/tools/visible.ts";
+import { type Step, type Story, withDepths } from "../../core/views/story.ts";
 
 const DEEPEST_HEADING = 6;
 /** Maximum indentation; unlimited indentation would make the size quadratic. Deeper items state their depth. */

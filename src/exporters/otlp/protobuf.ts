@@ -1,4 +1,4 @@
-import { asCount, asObject, asText, parseJson } from "../../core/json.ts";
+import { asCount, asObject, asText, parseJson } from "../../core/tools/json.ts";
 import type { AnyValue, ExportRequest, KeyValue, OtlpSpan } from "./shape.ts";
 
 /**

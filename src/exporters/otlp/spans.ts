@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { displayName, typeName } from "../../core/display-name.ts";
-import { jsonText } from "../../core/json.ts";
-import { totalTokens } from "../../core/usage.ts";
+import { displayName, typeName } from "../../core/facts/display-name.ts";
+import { totalTokens } from "../../core/facts/usage.ts";
+import { jsonText } from "../../core/tools/json.ts";
 import { cut, cutTexts } from "../trace/cut.ts";
 import type { Message, Span, Trace } from "../trace/span.ts";
 import { type Attribute, attributes, CLIENT, ERROR, INTERNAL, nanos, type OtlpSpan, UNSET } from "./shape.ts";

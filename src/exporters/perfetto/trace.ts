@@ -1,6 +1,6 @@
-import { displayName } from "../../core/display-name.ts";
-import { type JsonObject, printJson } from "../../core/json.ts";
-import { everyone, type Story } from "../../core/story.ts";
+import { displayName } from "../../core/facts/display-name.ts";
+import { type JsonObject, printJson } from "../../core/tools/json.ts";
+import { everyone, type Story } from "../../core/views/story.ts";
 import type { Span } from "../trace/span.ts";
 import { tracesOf } from "../trace/spans.ts";
 import { Lanes } from "./lanes.ts";

@@ -1,4 +1,4 @@
-import type { Step } from "../../core/story.ts";
+import type { Step } from "../../core/views/story.ts";
 import type { Message } from "./span.ts";
 
 /** The input of a model call or an agent: from users, the product and tools. */

@@ -1,4 +1,4 @@
-import type { Story, StoryCall } from "../../core/story.ts";
+import type { Story, StoryCall } from "../../core/views/story.ts";
 
 /** A unit of work with start and end, independent of the export format. */
 export interface Span {

@@ -1,4 +1,4 @@
-import { everyone, type Step, type Story, type StoryCall } from "../../core/story.ts";
+import { everyone, type Step, type Story, type StoryCall } from "../../core/views/story.ts";
 import { messagesOf, outputOf } from "./messages.ts";
 import type { Span, SpanTool, Trace } from "./span.ts";
 import { isMessage, type Turn, timeOf, turnsOf } from "./turns.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AgentEvent, EventKind } from "../../core/event.ts";
-import type { Step, Story } from "../../core/story.ts";
+import type { AgentEvent, EventKind } from "../../core/views/event.ts";
+import type { Step, Story } from "../../core/views/story.ts";
 import { turnsOf } from "./turns.ts";
 
 /** `kind[:call]` or `kind:call:tool`, one a step, a second apart. */

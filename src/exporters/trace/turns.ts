@@ -1,4 +1,4 @@
-import { everyone, type Step, type Story } from "../../core/story.ts";
+import { everyone, type Step, type Story } from "../../core/views/story.ts";
 
 /** The work of a thread after an input: a user's message, or the end of a background agent. */
 export interface Turn {

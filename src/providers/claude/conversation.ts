@@ -1,8 +1,8 @@
-import { statePlan } from "../../core/tool-plan.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import type { RecordKey } from "../../core/ids.ts";
-import { asNonBlank, asObject, asText } from "../../core/json.ts";
-import type { ModelCallMissing, SpawnCalled } from "../../core/observation.ts";
+import type { RecordKey } from "../../core/facts/ids.ts";
+import type { ModelCallMissing, SpawnCalled } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
+import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { hasEnded, isSynthetic, type Row, responseOf, textOf, tokensOf, writtenChars } from "./rows.ts";
 import { readToolResult, spawnCalled } from "./spawns.ts";

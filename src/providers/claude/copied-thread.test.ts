@@ -11,7 +11,7 @@ import {
   THREAD_FILE,
   text,
   toolUse,
-} from "../../../test/claude-records.ts";
+} from "../../../test/support/claude-records.ts";
 import * as key from "./keys.ts";
 
 const CALL = "toolu_0123456789abcdef";

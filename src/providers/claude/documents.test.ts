@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { agentCall, agentFile, agentWriter, mainWriter, metaFile, read, SESSION, THREAD_FILE, text, toolUse, treeFrom } from "../../../test/claude-records.ts";
+import {
+  agentCall,
+  agentFile,
+  agentWriter,
+  mainWriter,
+  metaFile,
+  read,
+  SESSION,
+  THREAD_FILE,
+  text,
+  toolUse,
+  treeFrom,
+} from "../../../test/support/claude-records.ts";
 import * as key from "./keys.ts";
 
 const CALL = "toolu_0123456789abcdef";

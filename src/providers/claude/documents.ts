@@ -1,8 +1,8 @@
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asNumber, asObject, asText, asTime, decodeText, type JsonObject, jsonText, parseJson } from "../../core/json.ts";
-import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/observation.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { AgentDescribed, AgentKind, LifecycleState } from "../../core/facts/observation.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, asTime, decodeText, type JsonObject, jsonText, parseJson } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 /** A small JSON file next to the transcripts, rewritten as a whole; or a line of a journal. */

@@ -1,6 +1,6 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNonBlank, asObject, asText, isTooDeep } from "../../core/json.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";
 import { readUserText } from "./prompt.ts";

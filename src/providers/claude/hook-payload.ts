@@ -1,5 +1,5 @@
 /** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
-import type { PayloadField } from "../../core/hook-payload.ts";
+import type { PayloadField } from "../kit/hook-payload.ts";
 
 /**
  * Other products run the hooks of Claude Code's settings file, too (Grok 1.0.41, Cursor, VS Code), or call the same

@@ -1,5 +1,5 @@
-import { asList, asObject, asText, type JsonObject, parseJson } from "../../core/json.ts";
-import { type HookSettings, isOwnHook } from "../../core/provider.ts";
+import { type HookSettings, isOwnHook } from "../../core/ports/provider.ts";
+import { asList, asObject, asText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 
 /** Hooks for starts, ends and spawns. Of the tools only those that spawn agents, so that no other call is delayed. */
 const SPAWNERS = "Agent|Task|Skill|Workflow";

@@ -1,9 +1,9 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { HookReader } from "../../core/hook-reader.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, turnEnded } from "../../core/live-stream.ts";
-import type { LifecycleState } from "../../core/observation.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { HookReader } from "../kit/hook-reader.ts";
+import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
 import { isHook } from "./hook-payload.ts";
 import * as key from "./keys.ts";
 import { isNotification } from "./notification.ts";

@@ -1,5 +1,5 @@
-import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
-import type { FileStream, Provider, SourceFile } from "../../core/provider.ts";
+import type { FileStream, Provider, SourceFile } from "../../core/ports/provider.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { agentMeta, processMark, workflowJournal, workflowSummary } from "./documents.ts";
 import { fastFactor } from "./fast.ts";
 import { hookSettings } from "./hook-settings.ts";

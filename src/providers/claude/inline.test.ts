@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentCall, forestOf, mainWriter, OTHER_SESSION, SESSION, THREAD_FILE, text, treeFrom, writer } from "../../../test/claude-records.ts";
+import { agentCall, forestOf, mainWriter, OTHER_SESSION, SESSION, THREAD_FILE, text, treeFrom, writer } from "../../../test/support/claude-records.ts";
 
 const CALL = "toolu_0123456789abcdef";
 const SECOND_CALL = "toolu_fedcba9876543210";

@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNonBlank } from "../../core/json.ts";
-import type { AgentDescribed } from "../../core/observation.ts";
-import type { SourceFile } from "../../core/provider.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { AgentDescribed } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { isWarmUp, readUserText } from "./prompt.ts";
 import { CONVERSATION, type Row, textOf } from "./rows.ts";

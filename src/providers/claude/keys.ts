@@ -10,7 +10,7 @@ import {
   recordKey,
   threadKey,
   threadOf,
-} from "../../core/ids.ts";
+} from "../../core/facts/ids.ts";
 
 /** Builds keys from Claude Code's ids. */
 export const NAME = "claude";

@@ -1,6 +1,6 @@
-import { type Command, commandOf, hasFlag, optionIn } from "../../core/command.ts";
-import { asNonBlank, asObject, parseJson } from "../../core/json.ts";
-import type { Control, ControlMessage, Wrapping } from "../../core/provider.ts";
+import type { Control, ControlMessage, Wrapping } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, parseJson } from "../../core/tools/json.ts";
+import { type Command, commandOf, hasFlag, optionIn } from "../kit/command.ts";
 
 const NAMES = new Set(["claude", "@anthropic-ai/claude-code"]);
 const FORMAT = "--output-format";

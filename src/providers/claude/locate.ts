@@ -1,4 +1,4 @@
-import type { Beside } from "../../core/provider.ts";
+import type { Beside } from "../../core/ports/provider.ts";
 
 /** The type of a file in a Claude Code configuration folder, by its path. */
 export type ClaudeFile =

@@ -1,4 +1,4 @@
-import { asObject, asText, parseJson } from "../../core/json.ts";
+import { asObject, asText, parseJson } from "../../core/tools/json.ts";
 import { notificationsIn } from "./notification.ts";
 import { between } from "./tags.ts";
 

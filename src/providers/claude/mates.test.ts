@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom, writer } from "../../../test/claude-records.ts";
+import { mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom, writer } from "../../../test/support/claude-records.ts";
 
 const CALL = "toolu_0123456789abcdef";
 const MATE_SESSION = "88888888-2222-4333-8444-555555555555";

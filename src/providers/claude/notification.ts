@@ -1,4 +1,4 @@
-import type { LifecycleState } from "../../core/observation.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
 import { between } from "./tags.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentWriter, mainWriter, SESSION, text, writer } from "../../../test/claude-records.ts";
+import { agentWriter, mainWriter, SESSION, text, writer } from "../../../test/support/claude-records.ts";
 import { portable } from "./portable.ts";
 
 const head = (...records: readonly unknown[]) => new TextEncoder().encode(records.map((r) => (typeof r === "string" ? r : JSON.stringify(r))).join("\n"));

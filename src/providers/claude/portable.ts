@@ -1,5 +1,5 @@
-import { asObject, parseJson } from "../../core/json.ts";
-import type { Portable, Recognised } from "../../core/provider.ts";
+import type { Portable, Recognised } from "../../core/ports/provider.ts";
+import { asObject, parseJson } from "../../core/tools/json.ts";
 import { isSessionId } from "./locate.ts";
 import { CONVERSATION, type Row, readRow } from "./rows.ts";
 

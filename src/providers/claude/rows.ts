@@ -1,6 +1,6 @@
-import type { RecordKey } from "../../core/ids.ts";
-import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/json.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { RecordKey } from "../../core/facts/ids.ts";
+import type { Tokens } from "../../core/facts/usage.ts";
+import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 /** Types of records that are part of a conversation. */

@@ -1,6 +1,6 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { asAmount, asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
-import type { LifecycleState, ReportedUsage, SpawnCalled, Unseen } from "../../core/observation.ts";
+import type { LifecycleState, ReportedUsage, SpawnCalled, Unseen } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asAmount, asList, asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { type Notification, notificationsIn } from "./notification.ts";
 import { type Block, plainText, type Row } from "./rows.ts";

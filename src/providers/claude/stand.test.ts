@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mainWriter, text, toolUse } from "../../../test/claude-records.ts";
+import { mainWriter, text, toolUse } from "../../../test/support/claude-records.ts";
 import { readRow } from "./rows.ts";
 import { stateAfter } from "./stand.ts";
 

@@ -1,4 +1,4 @@
-import type { RecordState } from "../../core/observation.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
 import { readUserText } from "./prompt.ts";
 import { isSynthetic, type Row, textOf } from "./rows.ts";
 

@@ -1,4 +1,4 @@
-import { asAmount, asList, asNonBlank, asNumber, asObject, type JsonObject } from "../../core/json.ts";
+import { asAmount, asList, asNonBlank, asNumber, asObject, type JsonObject } from "../../core/tools/json.ts";
 import { NAME } from "./keys.ts";
 
 /** The JSON that Claude Code sends to a status line command on stdin. */

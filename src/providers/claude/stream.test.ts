@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { AgentTree } from "../../core/agent.ts";
-import { threadKey } from "../../core/ids.ts";
-import { link } from "../../core/link.ts";
-import type { Observation } from "../../core/observation.ts";
-import { treeOf } from "../../core/record.ts";
-import { recordedLine, recordedNote } from "../../core/recording.ts";
-import { beganNote } from "../../core/run-note.ts";
+import { threadKey } from "../../core/facts/ids.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import { link } from "../../core/link/link.ts";
+import { recordedLine, recordedNote } from "../../core/ports/recording.ts";
+import { beganNote } from "../../core/ports/run-note.ts";
+import type { AgentTree } from "../../core/views/agent.ts";
+import { treeOf } from "../../core/views/record.ts";
 import { claude } from "./index.ts";
 
 const SESSION = "11111111-2222-4333-8444-555555555555";

@@ -1,9 +1,9 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
-import type { LifecycleState } from "../../core/observation.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { workflowAgents } from "./documents.ts";
 import { eventsOf } from "./events.ts";

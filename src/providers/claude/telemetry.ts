@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asCount, asNonBlank, asText, asTime, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, turnEnded } from "../../core/live-stream.ts";
-import { attributesOf, itemsIn, nanoTime } from "../../core/otlp.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asCount, asNonBlank, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { AT_WORK, type LiveReader, turnEnded } from "../kit/live-stream.ts";
+import { attributesOf, itemsIn, nanoTime } from "../kit/otlp.ts";
 import * as key from "./keys.ts";
 
 /** The service name in Claude Code's telemetry. */

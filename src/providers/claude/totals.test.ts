@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentFile, agentWriter, mainWriter, OTHER_SESSION, read, SESSION, THREAD_FILE, text, toolUse } from "../../../test/claude-records.ts";
+import { agentFile, agentWriter, mainWriter, OTHER_SESSION, read, SESSION, THREAD_FILE, text, toolUse } from "../../../test/support/claude-records.ts";
 import * as key from "./keys.ts";
 
 const CALL = "toolu_0123456789abcdef";

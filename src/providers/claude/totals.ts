@@ -1,6 +1,6 @@
-import { asAmount, asCount, asObject, asTime, type JsonObject } from "../../core/json.ts";
-import type { ModelCallMissing, TotalStated } from "../../core/observation.ts";
-import type { Amounts } from "../../core/usage.ts";
+import type { ModelCallMissing, TotalStated } from "../../core/facts/observation.ts";
+import type { Amounts } from "../../core/facts/usage.ts";
+import { asAmount, asCount, asObject, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { Row } from "./rows.ts";
 
 /**

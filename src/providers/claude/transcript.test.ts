@@ -13,7 +13,7 @@ import {
   text,
   toolUse,
   treeFrom,
-} from "../../../test/claude-records.ts";
+} from "../../../test/support/claude-records.ts";
 import { claude } from "./index.ts";
 import * as key from "./keys.ts";
 

@@ -1,9 +1,9 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../core/json.ts";
-import type { ProblemCode } from "../../core/problem.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { ProblemCode } from "../../core/facts/problem.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, asTime, decodeText, parseJson } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import { Conversation, type ConversationMemory } from "./conversation.ts";
 import { eventsOf } from "./events.ts";
 import { Introduction, type IntroductionMemory, type TranscriptOf } from "./introduction.ts";

@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { asNonBlank, asObject, parseJson } from "../../core/json.ts";
-import type { RequestRow, RequestTag, TailPart } from "../../core/traffic.ts";
-import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
+import type { RequestRow, RequestTag, TailPart } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asObject, parseJson } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { readUserText } from "./prompt.ts";
 import { readRow } from "./rows.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { agentWriter, mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom } from "../../../test/claude-records.ts";
+import { agentWriter, mainWriter, SESSION, THREAD_FILE, text, toolUse, treeFrom } from "../../../test/support/claude-records.ts";
 
 const CALL = "toolu_0123456789abcdef";
 const RUN = "wf_0123abcd-ef0";

@@ -1,7 +1,7 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/json.ts";
-import type { Lifecycle } from "../../core/observation.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { Lifecycle } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asList, asNonBlank, asObject, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { type Mail, notificationsIn } from "./mail.ts";
 import { argumentsOf, itemOf, type Row, readable } from "./rows.ts";

@@ -1,6 +1,6 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { RecordKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, asText } from "../../core/json.ts";
+import type { RecordKey } from "../../core/facts/ids.ts";
+import { asList, asNonBlank, asObject, asText } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 import { mailIn, notificationsIn } from "./mail.ts";
 import { itemOf, type Row, textOf } from "./rows.ts";

@@ -1,4 +1,4 @@
-import { asNonBlank, asNumber } from "../../core/json.ts";
+import { asNonBlank, asNumber } from "../../core/tools/json.ts";
 import { type Row, timeInId } from "./rows.ts";
 
 interface Memory {

@@ -1,5 +1,5 @@
 /** Recognises hook payloads without parsing them. Imports only types, because the hook must return at once. */
-import type { PayloadField } from "../../core/hook-payload.ts";
+import type { PayloadField } from "../kit/hook-payload.ts";
 
 /** Codex calls its transcripts rollouts. */
 export const isHook = (field: PayloadField) =>

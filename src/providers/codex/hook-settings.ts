@@ -1,4 +1,4 @@
-import type { HookSettings } from "../../core/provider.ts";
+import type { HookSettings } from "../../core/ports/provider.ts";
 
 const EVENTS = ["UserPromptSubmit", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"];
 const BEGIN = "# retinue: begin of its hooks\n";

@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { HookReader } from "../../core/hook-reader.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNonBlank, asText, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, turnEnded } from "../../core/live-stream.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asText, type JsonObject } from "../../core/tools/json.ts";
+import { HookReader } from "../kit/hook-reader.ts";
+import { AT_WORK, turnEnded } from "../kit/live-stream.ts";
 import { textField } from "./identity.ts";
 import * as key from "./keys.ts";
 

@@ -1,7 +1,7 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { asNonBlank, asObject, asText, type JsonObject } from "../../core/json.ts";
-import type { AgentDescribed } from "../../core/observation.ts";
-import type { SourceFile } from "../../core/provider.ts";
+import type { AgentDescribed } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 /** Internal work that Codex does in threads like those of agents. */

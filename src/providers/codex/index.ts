@@ -1,5 +1,5 @@
-import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
-import type { Provider } from "../../core/provider.ts";
+import type { Provider } from "../../core/ports/provider.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { CodexHooks } from "./hooks.ts";
 import { NAME } from "./keys.ts";

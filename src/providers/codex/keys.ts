@@ -1,4 +1,4 @@
-import { callKey, matchKey, recordKey, threadKey } from "../../core/ids.ts";
+import { callKey, matchKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 
 /** Builds keys from Codex's ids. Every agent is a thread with its own file; the files name the parents. */
 export const NAME = "codex";

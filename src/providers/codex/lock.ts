@@ -1,5 +1,5 @@
-import { FindingsOf } from "../../core/findings.ts";
-import type { Parser, SourceFile } from "../../core/provider.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Parser, SourceFile } from "../../core/ports/provider.ts";
 import * as key from "./keys.ts";
 
 /**

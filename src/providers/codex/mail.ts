@@ -1,4 +1,4 @@
-import { asList, asNonBlank, asObject, asText, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, parseJson } from "../../core/tools/json.ts";
 import { isCiphertext, type Row, textOf } from "./rows.ts";
 
 /** A message from one agent to another. */

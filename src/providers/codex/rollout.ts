@@ -1,9 +1,9 @@
-import { statePlan } from "../../core/tool-plan.ts";
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
-import type { RecordRead, RecordState, TotalStated } from "../../core/observation.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
+import type { RecordRead, RecordState, TotalStated } from "../../core/facts/observation.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { statePlan } from "../kit/plan.ts";
 import { awaits, Collab } from "./collab.ts";
 import { eventsOf } from "./events.ts";
 import { History } from "./history.ts";

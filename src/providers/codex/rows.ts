@@ -1,4 +1,4 @@
-import { asList, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/tools/json.ts";
 
 /** One line of a rollout. */
 export interface Row {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import type { Observation } from "../../core/observation.ts";
+import type { Observation } from "../../core/facts/observation.ts";
 import { planOf, STATE_STREAM } from "./state.ts";
 
 /** The facts of every thread in a list of threads with these columns. */

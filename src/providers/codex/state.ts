@@ -1,6 +1,6 @@
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
-import type { DatabasePlan, DatabaseSchema, DatabaseStream, Parser, SourceFile } from "../../core/provider.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import type { DatabasePlan, DatabaseSchema, DatabaseStream, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import { originOf, textField } from "./identity.ts";
 import * as key from "./keys.ts";
 

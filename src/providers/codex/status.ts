@@ -1,5 +1,5 @@
-import { asNonBlank, asObject } from "../../core/json.ts";
-import type { LifecycleState } from "../../core/observation.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import { asNonBlank, asObject } from "../../core/tools/json.ts";
 
 export interface AgentState {
   readonly state: LifecycleState;

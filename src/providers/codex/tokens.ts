@@ -1,8 +1,8 @@
-import type { RecordKey } from "../../core/ids.ts";
-import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
-import type { TotalStated } from "../../core/observation.ts";
-import { ALL_MODELS } from "../../core/totals.ts";
-import { addTokens, COMPARED, NO_TOKENS, type Tokens } from "../../core/usage.ts";
+import type { RecordKey } from "../../core/facts/ids.ts";
+import type { TotalStated } from "../../core/facts/observation.ts";
+import { addTokens, COMPARED, NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
+import { ALL_MODELS } from "../../core/link/totals.ts";
+import { asCount, asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 
 const FIELDS = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens"] as const;

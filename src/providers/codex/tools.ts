@@ -1,5 +1,5 @@
-import type { CallKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asNumber, asObject, asText, isTooDeep, type JsonObject, parseJson } from "../../core/json.ts";
+import type { CallKey } from "../../core/facts/ids.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, isTooDeep, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { argumentsOf, isCiphertext, itemOf, outputText, type Row } from "./rows.ts";
 

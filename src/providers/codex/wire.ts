@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { partsOf } from "../../core/ids.ts";
-import { asNonBlank, asObject, type JsonObject, parseJson } from "../../core/json.ts";
-import type { RequestRow, TailPart } from "../../core/traffic.ts";
-import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
+import { partsOf } from "../../core/facts/ids.ts";
+import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asObject, type JsonObject, parseJson } from "../../core/tools/json.ts";
 import { Collab } from "./collab.ts";
 import * as key from "./keys.ts";
 import { type Mail, note } from "./mail.ts";

@@ -1,7 +1,7 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf } from "../../core/findings.ts";
-import { decodeText } from "../../core/json.ts";
-import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { decodeText } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 
 /** A small file next to the events, read as a whole. */

@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/json.ts";
-import type { RecordState } from "../../core/observation.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/tools/json.ts";
 
 /** One line of `events.jsonl`. */
 export interface CopilotEvent {

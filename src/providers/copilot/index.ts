@@ -1,4 +1,4 @@
-import type { Provider, Stream } from "../../core/provider.ts";
+import type { Provider, Stream } from "../../core/ports/provider.ts";
 import { processMark, workspace } from "./beside.ts";
 import { NAME } from "./keys.ts";
 import { Transcript } from "./transcript.ts";

@@ -1,4 +1,4 @@
-import { ANONYMOUS, agentKey, type CallKey, callKey, type RecordKey, recordKey, threadKey } from "../../core/ids.ts";
+import { ANONYMOUS, agentKey, type CallKey, callKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 
 /** Builds keys from Copilot CLI's ids. */
 export const NAME = "copilot";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { threadKey } from "../../core/ids.ts";
-import { link } from "../../core/link.ts";
-import { treeOf } from "../../core/record.ts";
-import { verifyAll } from "../../core/verify.ts";
+import { threadKey } from "../../core/facts/ids.ts";
+import { link } from "../../core/link/link.ts";
+import { treeOf } from "../../core/views/record.ts";
+import { verifyAll } from "../../core/views/verify.ts";
 import { copilot } from "./index.ts";
 
 const SESSION = "96f34f9f-1eba-4f08-84b0-7facbacca19a";

@@ -1,10 +1,10 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey, RecordKey } from "../../core/ids.ts";
-import { asNonBlank, asObject, asText, isTooDeep } from "../../core/json.ts";
-import { readJsonLine } from "../../core/lines.ts";
-import type { ModelCalled } from "../../core/observation.ts";
-import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import type { ModelCalled } from "../../core/facts/observation.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, asText, isTooDeep } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { readJsonLine } from "../kit/lines.ts";
 import { answerIn, type CopilotEvent, isKnown, readEvent, requestsIn, stateAfter } from "./event.ts";
 import * as key from "./keys.ts";
 import { compactionIn, outputIn, readUsage, totalIn } from "./usage.ts";

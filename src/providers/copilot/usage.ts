@@ -1,6 +1,6 @@
-import { asAmount, asCount, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
-import type { ModelCalled, TotalStated } from "../../core/observation.ts";
-import { type Amounts, NO_TOKENS, type Tokens } from "../../core/usage.ts";
+import type { ModelCalled, TotalStated } from "../../core/facts/observation.ts";
+import { type Amounts, NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
+import { asAmount, asCount, asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { CopilotEvent } from "./event.ts";
 import * as key from "./keys.ts";
 

@@ -1,10 +1,10 @@
-import { statePlan } from "../../core/tool-plan.ts";
-import type { EventDraft } from "../../core/event.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../core/json.ts";
-import type { RecordState } from "../../core/observation.ts";
-import type { SourceFile } from "../../core/provider.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import type { GeminiFile } from "./locate.ts";
 import { MESSAGE_TYPES, type Message, readMessage, type ToolCall } from "./message.ts";

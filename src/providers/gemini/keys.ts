@@ -1,4 +1,4 @@
-import { ANONYMOUS, agentKey, type CallKey, callKey, matchKey, type RecordKey, recordKey, threadKey } from "../../core/ids.ts";
+import { ANONYMOUS, agentKey, type CallKey, callKey, matchKey, type RecordKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 
 /** Builds keys from Gemini CLI's ids. */
 export const NAME = "gemini";

@@ -1,6 +1,6 @@
-import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/json.ts";
-import type { LifecycleState } from "../../core/observation.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { Tokens } from "../../core/facts/usage.ts";
+import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject, jsonText } from "../../core/tools/json.ts";
 
 /** One message; it is written again when its tool calls have ended. */
 export interface Message {

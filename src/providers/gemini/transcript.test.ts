@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { link } from "../../core/link.ts";
+import { link } from "../../core/link/link.ts";
 import { gemini } from "./index.ts";
 
 const SESSION = "e0b94bd8-9c3a-484c-8379-36af4166605b";

@@ -1,8 +1,8 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf } from "../../core/findings.ts";
-import { asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
-import { readJsonLine } from "../../core/lines.ts";
-import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { readJsonLine } from "../kit/lines.ts";
 import { Conversation } from "./conversation.ts";
 import type { GeminiFile } from "./locate.ts";
 

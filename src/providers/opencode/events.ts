@@ -1,6 +1,6 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { RecordKey } from "../../core/ids.ts";
-import { asList, asNonBlank, asNumber, asObject, asText } from "../../core/json.ts";
+import type { RecordKey } from "../../core/facts/ids.ts";
+import { asList, asNonBlank, asNumber, asObject, asText } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 import { copyKey, isCompaction, partKey, responseOf } from "./message.ts";
 import { errorText, isDone, isSynthetic, type Message, type Part, textIn, toolOf } from "./shapes.ts";

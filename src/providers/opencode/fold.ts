@@ -1,5 +1,5 @@
-import { asCount, asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
-import { planIn } from "../../core/tool-plan.ts";
+import { asCount, asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { planIn } from "../kit/plan.ts";
 import { isDone, type Message, messageOf, partOf, toolOf } from "./shapes.ts";
 import { isSpawn } from "./task.ts";
 

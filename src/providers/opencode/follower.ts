@@ -1,6 +1,6 @@
-import { hash } from "../../core/hash.ts";
-import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject, jsonText } from "../../core/json.ts";
-import type { Follower, RelayResponse, Step } from "../../core/provider.ts";
+import type { Follower, RelayResponse, Step } from "../../core/ports/provider.ts";
+import { hash } from "../../core/tools/hash.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject, jsonText } from "../../core/tools/json.ts";
 import { RESPONSES, type RecordedResponse, sessionOfFrame } from "./frame.ts";
 import { isSessionId } from "./keys.ts";
 

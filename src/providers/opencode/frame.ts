@@ -1,4 +1,4 @@
-import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 
 /** The meaning of a line of a recording: a frame of the event stream, or a response to a request. */
 export type Update =

@@ -1,5 +1,5 @@
-import { liveAt, liveStream, printedStream } from "../../core/live-stream.ts";
-import type { FileStream, Provider, Stream } from "../../core/provider.ts";
+import type { FileStream, Provider, Stream } from "../../core/ports/provider.ts";
+import { liveAt, liveStream, printedStream } from "../kit/live-stream.ts";
 import { NAME } from "./keys.ts";
 import { planFor } from "./plan.ts";
 import { portable } from "./portable.ts";

@@ -1,4 +1,4 @@
-import { callKey, matchKey, recordKey, threadKey } from "../../core/ids.ts";
+import { callKey, matchKey, recordKey, threadKey } from "../../core/facts/ids.ts";
 
 export const NAME = "opencode";
 

@@ -1,8 +1,8 @@
-import { statePlan } from "../../core/tool-plan.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import { type AgentKey, agentKey, type RecordKey } from "../../core/ids.ts";
-import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
-import type { RecordRead, RecordState, ToolCalled, ToolResult } from "../../core/observation.ts";
+import { type AgentKey, agentKey, type RecordKey } from "../../core/facts/ids.ts";
+import type { RecordRead, RecordState, ToolCalled, ToolResult } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asAmount, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
+import { statePlan } from "../kit/plan.ts";
 import * as key from "./keys.ts";
 import { errorText, isAbort, isDone, isSynthetic, type Message, type Part, type ToolPart, textIn, toolOf } from "./shapes.ts";
 import { isSpawn, readNotices, readTask } from "./task.ts";

@@ -1,5 +1,5 @@
-import { asCount, asObject, asText } from "../../core/json.ts";
-import type { DatabasePlan, DatabaseSchema, Mark, Query } from "../../core/provider.ts";
+import type { DatabasePlan, DatabaseSchema, Mark, Query } from "../../core/ports/provider.ts";
+import { asCount, asObject, asText } from "../../core/tools/json.ts";
 
 /** The reader's position in a session. */
 export interface Cursor {

@@ -1,4 +1,4 @@
-import type { Portable, Recognised } from "../../core/provider.ts";
+import type { Portable, Recognised } from "../../core/ports/provider.ts";
 import { isSessionId } from "./keys.ts";
 
 /** How an export begins: the session's info precedes its messages. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Fact, Observation } from "../../core/observation.ts";
+import type { Fact, Observation } from "../../core/facts/observation.ts";
 import { messageFile, partFile, SessionRows, sessionFile } from "./reader.ts";
 import { tokensOf } from "./tokens.ts";
 

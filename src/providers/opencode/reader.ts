@@ -1,7 +1,7 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { asCount, asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/json.ts";
-import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asCount, asList, asNonBlank, asObject, asText, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import { eventsOf, eventsOfPart } from "./events.ts";
 import * as key from "./keys.ts";
 import { copyKey, partCopyKey, readLonePart, readMessage, speakerOf } from "./message.ts";

@@ -1,4 +1,4 @@
-import type { Relay } from "../../core/provider.ts";
+import type { Relay } from "../../core/ports/provider.ts";
 import { ServerFollower } from "./follower.ts";
 
 const USER = "opencode";

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Observation } from "../../core/observation.ts";
-import type { Parser } from "../../core/provider.ts";
-import { recordedLine } from "../../core/recording.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import type { Parser } from "../../core/ports/provider.ts";
+import { recordedLine } from "../../core/ports/recording.ts";
 import { ServerEvents } from "./server-events.ts";
 
 const FILE = { path: "/recordings/x.jsonl", bytes: 1 };

@@ -1,10 +1,10 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { threadKey } from "../../core/ids.ts";
-import { asCount, asList, asNonBlank, asNumber, asObject, asText, decodeText, type JsonObject } from "../../core/json.ts";
-import { UNASSIGNED_RULE } from "../../core/parents.ts";
-import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/provider.ts";
-import { readRecorded } from "../../core/recording.ts";
+import { threadKey } from "../../core/facts/ids.ts";
+import { UNASSIGNED_RULE } from "../../core/link/parents.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { type Findings, NOTHING, type Parser, type SourceFile } from "../../core/ports/provider.ts";
+import { readRecorded } from "../../core/ports/recording.ts";
+import { asCount, asList, asNonBlank, asNumber, asObject, asText, decodeText, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import { errorKey, eventsOf, eventsOfPart } from "./events.ts";
 import { asMessage, Fold } from "./fold.ts";
 import { isResponse, type Request, type Update, updateIn } from "./frame.ts";

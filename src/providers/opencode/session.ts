@@ -1,6 +1,6 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import type { ToolLimits } from "../../core/observation.ts";
-import type { SourceFile } from "../../core/provider.ts";
+import type { ToolLimits } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
 import * as key from "./keys.ts";
 import type { PermissionRule, SessionInfo } from "./shapes.ts";
 

@@ -1,4 +1,4 @@
-import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/json.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject, parseJson } from "../../core/tools/json.ts";
 
 /** A session, from any storage. */
 export interface SessionInfo {

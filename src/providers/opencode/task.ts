@@ -1,6 +1,6 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { asNonBlank, asObject, asText } from "../../core/json.ts";
-import type { LifecycleState } from "../../core/observation.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asObject, asText } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { isDone, type Part, type ToolPart } from "./shapes.ts";
 

@@ -1,5 +1,5 @@
-import { asCount, asNumber, asObject, type JsonObject } from "../../core/json.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { Tokens } from "../../core/facts/usage.ts";
+import { asCount, asNumber, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /**
  * Input excludes caches. Output includes reasoning up to 1.3.0 and excludes it from 1.14.41 on; the total, if present,

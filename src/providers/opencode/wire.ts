@@ -1,9 +1,9 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { ANONYMOUS, agentKey, partsOf } from "../../core/ids.ts";
-import { asNonBlank, asText } from "../../core/json.ts";
-import type { LifecycleState } from "../../core/observation.ts";
-import type { RequestRow, TailPart } from "../../core/traffic.ts";
-import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
+import { ANONYMOUS, agentKey, partsOf } from "../../core/facts/ids.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, asText } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { readNotices, resultIn, TASK } from "./task.ts";
 

@@ -1,10 +1,10 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey, RecordKey } from "../../core/ids.ts";
-import { asNonBlank, asText, isTooDeep, type JsonObject } from "../../core/json.ts";
-import type { ModelCalled } from "../../core/observation.ts";
-import type { SourceFile } from "../../core/provider.ts";
-import { fingerprintOf, NO_TOKENS } from "../../core/usage.ts";
+import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import type { ModelCalled } from "../../core/facts/observation.ts";
+import { fingerprintOf, NO_TOKENS } from "../../core/facts/usage.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asText, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import * as key from "./keys.ts";
 import { type Message, readMessage, type Used } from "./message.ts";
 import { type End, endByStatus, type Outcome, outcomesIn, type Task, tasksOf } from "./spawns.ts";

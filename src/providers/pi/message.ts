@@ -1,6 +1,6 @@
-import { asAmount, asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
-import type { RecordState } from "../../core/observation.ts";
-import { NO_TOKENS, type Tokens } from "../../core/usage.ts";
+import type { RecordState } from "../../core/facts/observation.ts";
+import { NO_TOKENS, type Tokens } from "../../core/facts/usage.ts";
+import { asAmount, asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 
 /** A message, in a session, in an agent's file, or in the result of a spawn call. */
 export interface Message {

@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
-import type { LifecycleState } from "../../core/observation.ts";
+import type { LifecycleState } from "../../core/facts/observation.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { runOfFile } from "./locate.ts";
 import type { ToolCall } from "./message.ts";
 import { type Used, usedIn } from "./message.ts";

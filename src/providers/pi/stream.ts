@@ -1,9 +1,9 @@
-import { commandOf, optionIn } from "../../core/command.ts";
-import type { FindingsOf } from "../../core/findings.ts";
-import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
-import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../../core/live-stream.ts";
-import type { Wrapping } from "../../core/provider.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import type { Wrapping } from "../../core/ports/provider.ts";
+import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import { commandOf, optionIn } from "../kit/command.ts";
+import { AT_WORK, type LiveReader, outputOnly, turnEnded } from "../kit/live-stream.ts";
 import * as key from "./keys.ts";
 import { readMessage } from "./message.ts";
 import { type End, endByStatus, outcomesIn, type Task, tasksOf } from "./spawns.ts";

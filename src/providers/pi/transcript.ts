@@ -1,9 +1,9 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf } from "../../core/findings.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import { asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/json.ts";
-import { readJsonLine } from "../../core/lines.ts";
-import type { Findings, Parser, SourceFile } from "../../core/provider.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { FindingsOf } from "../../core/ports/findings.ts";
+import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
+import { asNonBlank, asNumber, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { readJsonLine } from "../kit/lines.ts";
 import { type Context, Conversation } from "./conversation.ts";
 import * as key from "./keys.ts";
 import type { PiFile } from "./locate.ts";

@@ -1,8 +1,8 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { partsOf } from "../../core/ids.ts";
-import { asNonBlank, type JsonObject } from "../../core/json.ts";
-import type { RequestRow, TailPart } from "../../core/traffic.ts";
-import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
+import { partsOf } from "../../core/facts/ids.ts";
+import type { RequestRow, TailPart } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
 import * as key from "./keys.ts";
 import { tasksOf } from "./spawns.ts";
 

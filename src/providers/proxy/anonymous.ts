@@ -1,9 +1,9 @@
-import type { FindingsOf } from "../../core/findings.ts";
-import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/ids.ts";
-import { asNonBlank } from "../../core/json.ts";
-import type { Lifecycle } from "../../core/observation.ts";
-import type { TailPart } from "../../core/traffic.ts";
-import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/dialect.ts";
+import { type AgentKey, agentKey, type CallKey, callKey, matchKey, partsOf, recordKey, threadKey, ANONYMOUS as UNNAMED } from "../../core/facts/ids.ts";
+import type { Lifecycle } from "../../core/facts/observation.ts";
+import type { TailPart } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect, Interpreter, ToolCall } from "../../core/ports/dialect.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank } from "../../core/tools/json.ts";
 import { leadingTexts, promptIn, promptsIn } from "./prompts.ts";
 import { nameOf } from "./units.ts";
 

@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/json.ts";
-import type { ToolCall } from "../../core/dialect.ts";
+import type { ToolCall } from "../../core/ports/dialect.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/tools/json.ts";
 
 /** A part of a response, independent of the API. */
 export type Part =

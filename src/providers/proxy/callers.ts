@@ -1,6 +1,6 @@
-import { type AgentKey, partsOf } from "../../core/ids.ts";
-import { isModelCall, type RequestRow, type RequestTag } from "../../core/traffic.ts";
-import { type Caller, type Dialect } from "../../core/dialect.ts";
+import { type AgentKey, partsOf } from "../../core/facts/ids.ts";
+import { isModelCall, type RequestRow, type RequestTag } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect } from "../../core/ports/dialect.ts";
 import { anonymous, anonymousCaller, conversationKey } from "./anonymous.ts";
 import { Conversations, type Position } from "./conversations.ts";
 import { identified } from "./identify.ts";

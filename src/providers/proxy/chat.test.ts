@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../core/json.ts";
-import type { BlockRow, EndedRow, OpenedRow } from "../../core/traffic.ts";
+import type { BlockRow, EndedRow, OpenedRow } from "../../core/facts/traffic.ts";
+import type { JsonObject } from "../../core/tools/json.ts";
 import { ExchangeReader } from "./exchange.ts";
 import { tokensOf } from "./tokens.ts";
 

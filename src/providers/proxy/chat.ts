@@ -1,4 +1,4 @@
-import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 import { errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 
 /** A tool call whose arguments are still arriving. */

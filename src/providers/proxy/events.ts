@@ -1,6 +1,6 @@
-import type { EventDraft } from "../../core/event.ts";
-import type { AgentKey, CallKey, RecordKey } from "../../core/ids.ts";
-import type { TrafficRow } from "../../core/traffic.ts";
+import type { AgentKey, CallKey, RecordKey } from "../../core/facts/ids.ts";
+import type { TrafficRow } from "../../core/facts/traffic.ts";
+import type { EventDraft } from "../../core/views/event.ts";
 import { partOf } from "./blocks.ts";
 
 interface Context {

@@ -1,6 +1,6 @@
-import { asList, asObject, type JsonObject, parseFiniteJson } from "../../core/json.ts";
-import { MAX_RECORD } from "../../core/limits.ts";
-import type { BlockRow, EndedRow, OpenedRow, ResponseRow } from "../../core/traffic.ts";
+import type { BlockRow, EndedRow, OpenedRow, ResponseRow } from "../../core/facts/traffic.ts";
+import { asList, asObject, type JsonObject, parseFiniteJson } from "../../core/tools/json.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 import { type Keeping, keptHeaders } from "./kept.ts";
 import { apiOf, type ReadRequest, type RequestHead, readRequest } from "./read-request.ts";
 import { errorOf, type ResponseReader } from "./response-reader.ts";

@@ -1,6 +1,6 @@
-import type { Provider } from "../../core/provider.ts";
-import type { RequestRow } from "../../core/traffic.ts";
-import type { Caller, Dialect } from "../../core/dialect.ts";
+import type { RequestRow } from "../../core/facts/traffic.ts";
+import type { Caller, Dialect } from "../../core/ports/dialect.ts";
+import type { Provider } from "../../core/ports/provider.ts";
 
 export interface Identified {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { FileStream, Provider } from "../../core/provider.ts";
+import type { FileStream, Provider } from "../../core/ports/provider.ts";
 import { NAME } from "./anonymous.ts";
 import { dialectsOf } from "./identify.ts";
 import { Traffic } from "./traffic.ts";

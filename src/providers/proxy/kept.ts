@@ -1,5 +1,5 @@
-import type { Redactor } from "../../core/redaction.ts";
-import { isSecretName } from "../../core/secrets.ts";
+import type { Redactor } from "../../core/redaction/redaction.ts";
+import { isSecretName } from "../../core/redaction/secrets.ts";
 
 /** Makes head and body of a request safe to store. */
 export interface Keeping {

@@ -1,5 +1,5 @@
-import type { Provider } from "../../core/provider.ts";
-import type { RequestRow } from "../../core/traffic.ts";
+import type { RequestRow } from "../../core/facts/traffic.ts";
+import type { Provider } from "../../core/ports/provider.ts";
 import { dialectsOf, identified } from "./identify.ts";
 
 /** The recording and project of a request: one recording per session with an id, else one per upstream and day. */

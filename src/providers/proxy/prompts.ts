@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
-import type { RequestRow } from "../../core/traffic.ts";
+import type { RequestRow } from "../../core/facts/traffic.ts";
+import { asList, asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /** Tags around a prompt; text entirely inside other tags is context. */
 const PROMPT_TAGS = new Set([

@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText, parseFiniteJson } from "../../core/json.ts";
-import type { Api, PieceRow, RequestRow, TailPart } from "../../core/traffic.ts";
+import type { Api, PieceRow, RequestRow, TailPart } from "../../core/facts/traffic.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText, parseFiniteJson } from "../../core/tools/json.ts";
 import { type Keeping, keptBody, keptHeaders, keptPath, keptUpstream } from "./kept.ts";
 import { cwdIn } from "./prompts.ts";
 import { conversationIn, nameOf, resultsIn, sideOf, textsIn, unitOf } from "./units.ts";

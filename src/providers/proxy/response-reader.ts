@@ -1,4 +1,4 @@
-import { asNonBlank, asObject, type JsonObject } from "../../core/json.ts";
+import { asNonBlank, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /** What a response contains, as it arrives. */
 export type ResponsePart =

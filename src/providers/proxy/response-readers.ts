@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/json.ts";
-import type { Api } from "../../core/traffic.ts";
+import type { Api } from "../../core/facts/traffic.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, parseFiniteJson } from "../../core/tools/json.ts";
 import { ChatReader } from "./chat.ts";
 import { errorIn, errorOf, type ResponsePart, type ResponseReader } from "./response-reader.ts";
 

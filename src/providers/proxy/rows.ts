@@ -1,5 +1,5 @@
-import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/json.ts";
-import { APIS, type EndedRow, type RequestRow, type TailPart, type TrafficRow } from "../../core/traffic.ts";
+import { APIS, type EndedRow, type RequestRow, type TailPart, type TrafficRow } from "../../core/facts/traffic.ts";
+import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject } from "../../core/tools/json.ts";
 
 /** Validates a recorded row, because recordings are files that may contain anything. Null if invalid. */
 export function readRow(note: JsonObject): TrafficRow | null {

@@ -1,4 +1,4 @@
-import { MAX_RECORD } from "../../core/limits.ts";
+import { MAX_RECORD } from "../../core/tools/limits.ts";
 
 /** Parses server-sent events from a copy of the stream, in pieces of any size. */
 export class SseReader {

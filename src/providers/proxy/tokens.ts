@@ -1,6 +1,6 @@
-import { asCount, asObject, type JsonObject } from "../../core/json.ts";
-import type { Api } from "../../core/traffic.ts";
-import type { Tokens } from "../../core/usage.ts";
+import type { Api } from "../../core/facts/traffic.ts";
+import type { Tokens } from "../../core/facts/usage.ts";
+import { asCount, asObject, type JsonObject } from "../../core/tools/json.ts";
 
 /** The usage of a response, by API. */
 export function tokensOf(api: Api, usage: JsonObject): Tokens {

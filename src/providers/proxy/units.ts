@@ -1,6 +1,6 @@
-import { hash } from "../../core/hash.ts";
-import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText } from "../../core/json.ts";
-import type { Api, TailPart } from "../../core/traffic.ts";
+import type { Api, TailPart } from "../../core/facts/traffic.ts";
+import { hash } from "../../core/tools/hash.ts";
+import { asList, asNonBlank, asObject, asText, type JsonObject, jsonText } from "../../core/tools/json.ts";
 
 /** Context that clients add to messages and change between requests. */
 const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;

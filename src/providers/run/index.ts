@@ -1,10 +1,10 @@
-import type { EventDraft } from "../../core/event.ts";
-import { FindingsOf, problemAt } from "../../core/findings.ts";
-import { threadKey } from "../../core/ids.ts";
-import { AT_WORK } from "../../core/live-stream.ts";
-import type { FileStream, Findings, Parser, Provider, SourceFile } from "../../core/provider.ts";
-import { readRecorded } from "../../core/recording.ts";
-import { beganIn, endedIn, type RunEnded } from "../../core/run-note.ts";
+import { threadKey } from "../../core/facts/ids.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import type { FileStream, Findings, Parser, Provider, SourceFile } from "../../core/ports/provider.ts";
+import { readRecorded } from "../../core/ports/recording.ts";
+import { beganIn, endedIn, type RunEnded } from "../../core/ports/run-note.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+import { AT_WORK } from "../kit/live-stream.ts";
 
 const NAME = "run";
 

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { describeRoute } from "hono-openapi";
-import { resolve } from "../../app/resolve.ts";
+import { resolve } from "../../app/query/resolve.ts";
 import type { ServerContext } from "../context.ts";
 import { checked, failures } from "../describe.ts";
 import { LiveQuery } from "../schemas.ts";

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { RELAYED_NAMES, relayedProvider } from "../../app/relayed.ts";
+import { RELAYED_NAMES, relayedProvider } from "../../app/relay/relayed.ts";
 import { NewRelay, Relay, RelayList, Removed } from "../card-schemas.ts";
 import type { ServerContext } from "../context.ts";
 import { checked, describeResponse } from "../describe.ts";

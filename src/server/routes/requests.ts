@@ -1,8 +1,8 @@
 import { Hono } from "hono";
-import { conversation, conversations } from "../../app/conversations.ts";
 import { Failure } from "../../app/failure.ts";
-import { contentOf, pieceOf } from "../../app/request-content.ts";
-import { Requests as AllRequests, keyOf } from "../../app/requests.ts";
+import { conversation, conversations } from "../../app/query/conversations.ts";
+import { contentOf, pieceOf } from "../../app/query/request-content.ts";
+import { Requests as AllRequests, keyOf } from "../../app/query/requests.ts";
 import type { ServerContext } from "../context.ts";
 import { checked, describeResponse } from "../describe.ts";
 import {

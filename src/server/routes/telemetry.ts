@@ -1,8 +1,7 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { keepTelemetry, telemetryIn } from "../../app/telemetry.ts";
-import { MAX_OTLP_BYTES } from "../../core/limits.ts";
-import type { Signal } from "../../core/otlp.ts";
+import { keepTelemetry, type Signal, telemetryIn } from "../../app/live/telemetry.ts";
+import { MAX_OTLP_BYTES } from "../../core/tools/limits.ts";
 import type { ServerContext } from "../context.ts";
 import { describeResponse } from "../describe.ts";
 import { refusal } from "../failures.ts";

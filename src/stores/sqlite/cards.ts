@@ -1,25 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AgentKey } from "../../core/ids.ts";
-
-/** A card as it is kept; where it stands follows from its threads. */
-export interface KeptCard {
-  readonly id: string;
-  readonly title: string;
-  readonly madeAt: number;
-  /** When a person put it back to the beginning. */
-  readonly queuedAt: number | null;
-  /** In the order in which they were added. */
-  readonly threads: readonly AgentKey[];
-}
-
-export interface KeptCards {
-  /** Oldest first. */
-  cards(): readonly KeptCard[];
-  /** Adds it, or replaces what is known of it. A thread is in one card at most: it leaves the one that it was in. */
-  saveCard(card: KeptCard): void;
-  /** False when there was none. */
-  removeCard(id: string): boolean;
-}
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { KeptCards } from "../../core/ports/kept.ts";
 
 export const CARD_TABLES = `
    CREATE TABLE card (

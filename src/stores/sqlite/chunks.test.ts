@@ -1,9 +1,9 @@
 /** What is at hand is bounded by bytes, and an append costs no more than what was appended. */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { answer, notebook, record, thread } from "../../../test/observations.ts";
-import { byTime, type Observation } from "../../core/observation.ts";
-import { allFacts } from "../../core/store.ts";
+import { answer, notebook, record, thread } from "../../../test/support/observations.ts";
+import { byTime, type Observation } from "../../core/facts/observation.ts";
+import { allFacts } from "../../core/ports/store.ts";
 import { Chunks } from "./chunks.ts";
 import { Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";

@@ -1,10 +1,9 @@
-import { FACT_BYTES, FileFacts } from "../../core/file-facts.ts";
-import { placeName } from "../../core/ids.ts";
-import { placeOf } from "../../core/ids.ts";
-import type { Observation } from "../../core/observation.ts";
-import type { Facts } from "../../core/store.ts";
+import { placeName, placeOf } from "../../core/facts/ids.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import type { Facts } from "../../core/ports/store.ts";
 import { boundHeap } from "../heap.ts";
 import { Bounded } from "./bounded.ts";
+import { FACT_BYTES, FileFacts } from "./file-facts.ts";
 import { factsOf, pack } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import type { Statements } from "./statements.ts";

@@ -1,5 +1,5 @@
-import type { Exchange, ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
-import type { CallKey } from "../../core/ids.ts";
+import type { Exchange, ExchangeFilter, RecordedExchange } from "../../core/facts/exchange.ts";
+import type { CallKey } from "../../core/facts/ids.ts";
 import { packJson, unpackJson } from "./packing.ts";
 import type { Statements } from "./statements.ts";
 

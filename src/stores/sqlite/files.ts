@@ -1,5 +1,5 @@
-import type { Problem, ProblemCode } from "../../core/problem.ts";
-import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/store.ts";
+import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
+import { type FileState, type FolderKey, folderKey, folderOf, type Seals } from "../../core/ports/store.ts";
 import { packJson } from "./packing.ts";
 import type { Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";

@@ -1,7 +1,7 @@
-import { hash } from "../../core/hash.ts";
-import { type AgentKey, threadOf } from "../../core/ids.ts";
-import { crossKeys, threadsIn } from "../../core/mentions.ts";
-import type { Observation } from "../../core/observation.ts";
+import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import { crossKeys, threadsIn } from "../../core/link/mentions.ts";
+import { hash } from "../../core/tools/hash.ts";
 import type { Statements } from "./statements.ts";
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { agentKey, callKey, threadKey } from "../../core/ids.ts";
+import { agentKey, callKey, threadKey } from "../../core/facts/ids.ts";
 import { openKept } from "./kept.ts";
 
 const thread = threadKey("toy", "t");

@@ -2,28 +2,14 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import type { AgentKey, CallKey } from "../../core/ids.ts";
-import type { ManualLink } from "../../core/parents.ts";
+import type { AgentKey, CallKey } from "../../core/facts/ids.ts";
+import type { Kept } from "../../core/ports/kept.ts";
 import { withFaults } from "../fault.ts";
-import { CARD_TABLES, type KeptCards, keptCards } from "./cards.ts";
+import { CARD_TABLES, keptCards } from "./cards.ts";
 import { loadSqlite } from "./load.ts";
 import { migrate } from "./migrate.ts";
-import { OUTBOX_TABLES, type Outbox, outboxIn, POSTED_TABLE } from "./outbox.ts";
-import { type KeptRelays, keptRelays, RELAY_TABLE } from "./relays.ts";
-
-/** What people decided. Apart from the index, because it cannot be worked out again. */
-export interface Kept extends KeptCards, KeptRelays {
-  links(): readonly ManualLink[];
-  /** Replaces an earlier link of the same child. */
-  link(link: ManualLink): void;
-  /** False when there was none. */
-  unlink(child: AgentKey): boolean;
-  /** What is on its way to services elsewhere. */
-  readonly outbox: Outbox;
-  /** Writes all of it into another file, which must be empty or not there. Reads every row: fails where one is damaged. */
-  copyInto(path: string): void;
-  close(): void;
-}
+import { OUTBOX_TABLES, outboxIn, POSTED_TABLE } from "./outbox.ts";
+import { keptRelays, RELAY_TABLE } from "./relays.ts";
 
 /** `owner` stands in every key from the start: a team's server keeps many machines' decisions. */
 const OWNER = "local";

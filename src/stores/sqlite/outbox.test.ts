@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Kept, openKept } from "./kept.ts";
-import { type Outbox, outboxIn, type Parcel } from "./outbox.ts";
+import type { Kept } from "../../core/ports/kept.ts";
+import type { Outbox, Parcel } from "../../core/ports/outbox.ts";
+import { openKept } from "./kept.ts";
+import { outboxIn } from "./outbox.ts";
 
 let folder: string;
 let kept: Kept;

@@ -1,5 +1,5 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Observation } from "../../core/observation.ts";
+import type { Observation } from "../../core/facts/observation.ts";
 import { StoreFault } from "../fault.ts";
 import { DICTIONARY } from "./dictionary.ts";
 

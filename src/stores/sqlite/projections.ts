@@ -1,7 +1,7 @@
-import type { AgentRecord } from "../../core/agent.ts";
-import { type AgentKey, threadOf } from "../../core/ids.ts";
-import type { SpentRow } from "../../core/stats.ts";
-import type { AgentRow, Projection, RootFilter, RootRow } from "../../core/store.ts";
+import { type AgentKey, threadOf } from "../../core/facts/ids.ts";
+import type { AgentRow, Projection, RootFilter, RootRow } from "../../core/ports/store.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
+import type { SpentRow } from "../../core/views/stats.ts";
 import { packJson } from "./packing.ts";
 import type { Packed, Packs } from "./packs.ts";
 import { OWNER } from "./schema.ts";

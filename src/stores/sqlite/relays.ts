@@ -1,18 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-
-/** A server that is to be followed. Its password is never kept. */
-export interface KeptRelay {
-  readonly id: string;
-  readonly provider: string;
-  readonly url: string;
-}
-
-export interface KeptRelays {
-  relays(): readonly KeptRelay[];
-  saveRelay(relay: KeptRelay, at: number): void;
-  /** False when there was none. */
-  removeRelay(id: string): boolean;
-}
+import type { KeptRelays } from "../../core/ports/kept.ts";
 
 export const RELAY_TABLE = `
    CREATE TABLE relay (

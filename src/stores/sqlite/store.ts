@@ -1,13 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { ExchangeFilter, RecordedExchange } from "../../core/exchange.ts";
-import { placeName } from "../../core/ids.ts";
-import type { Fold } from "../../core/fold.ts";
-import { type AgentKey, type CallKey, threadOf } from "../../core/ids.ts";
-import type { Observation } from "../../core/observation.ts";
-import type { Problem, ProblemCode } from "../../core/problem.ts";
-import type { SpentRow } from "../../core/stats.ts";
+import type { ExchangeFilter, RecordedExchange } from "../../core/facts/exchange.ts";
+import { type AgentKey, type CallKey, placeName, threadOf } from "../../core/facts/ids.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
+import type { Fold } from "../../core/link/fold.ts";
 import type {
   AgentRow,
   Facts,
@@ -25,7 +23,8 @@ import type {
   TextBatch,
   TextDue,
   TextPosition,
-} from "../../core/store.ts";
+} from "../../core/ports/store.ts";
+import type { SpentRow } from "../../core/views/stats.ts";
 import { asStored, continues } from "../consistency.ts";
 import { withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";

@@ -1,6 +1,6 @@
-import { hash } from "../../core/hash.ts";
-import type { AgentKey } from "../../core/ids.ts";
-import type { FileBatch, RecordPlace, SaidText, SearchHit, TextBatch, TextDue, TextPosition } from "../../core/store.ts";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { FileBatch, RecordPlace, SaidText, SearchHit, TextBatch, TextDue, TextPosition } from "../../core/ports/store.ts";
+import { hash } from "../../core/tools/hash.ts";
 import { textDueAfter, wordsOf } from "../consistency.ts";
 import type { Files } from "./files.ts";
 import { packJson, unpackJson } from "./packing.ts";

@@ -1,4 +1,4 @@
-import type { PidMark } from "../../core/observation.ts";
+import type { PidMark } from "../../core/facts/observation.ts";
 
 /** What an operating system reports about processes and the files they hold. Cheap enough to call for every thread. */
 export interface System {

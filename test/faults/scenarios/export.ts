@@ -2,9 +2,9 @@
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { keep } from "../../../src/app/kept-file.ts";
-import { FIXTURES } from "../../fixtures.ts";
-import { startLangSmith } from "../../langsmith-server.ts";
+import { keep } from "../../../src/app/kept/kept-file.ts";
+import { FIXTURES } from "../../support/fixtures.ts";
+import { startLangSmith } from "../../support/langsmith-server.ts";
 import { environment, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";

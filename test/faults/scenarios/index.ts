@@ -4,7 +4,7 @@
  */
 import { appendFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { filesBelow } from "../../fixtures.ts";
+import { filesBelow } from "../../support/fixtures.ts";
 import { type Environment, environment, Run } from "../process.ts";
 import { type Scenario, type Stage, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { filesBelow } from "../../fixtures.ts";
+import { filesBelow } from "../../support/fixtures.ts";
 import { comesAbout, type Environment, environment, Run } from "../process.ts";
 import { type Scenario, type Stage, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";

@@ -6,9 +6,9 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { asObject, parseJson } from "../../../src/core/json.ts";
-import { filesBelow } from "../../fixtures.ts";
+import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { startUpstream } from "../../proxy/upstream.ts";
+import { filesBelow } from "../../support/fixtures.ts";
 import { comesAbout, environment, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";

@@ -1,8 +1,8 @@
 /** `retinue run` is killed while the agent that it runs prints: the agent goes on, and every line is recorded once. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { asObject, parseJson } from "../../../src/core/json.ts";
-import { FIXTURES } from "../../fixtures.ts";
+import { asObject, parseJson } from "../../../src/core/tools/json.ts";
+import { FIXTURES } from "../../support/fixtures.ts";
 import { comesAbout, environment, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { leftoversIn } from "../state.ts";

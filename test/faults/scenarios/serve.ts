@@ -2,8 +2,8 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { filesBelow } from "../../fixtures.ts";
-import { LiveReader } from "../../server.ts";
+import { filesBelow } from "../../support/fixtures.ts";
+import { LiveReader } from "../../support/server.ts";
 import { comesAbout, environment, Run } from "../process.ts";
 import { type Scenario, Tally } from "../scenario.ts";
 import { compare, freshState, leftoversIn, makeHome, stateOf } from "../state.ts";

@@ -6,19 +6,19 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure } from "../../../src/app/failure.ts";
-import { followedPlaces } from "../../../src/app/followed.ts";
 import { followedRoots } from "../../../src/app/home.ts";
-import { hook } from "../../../src/app/hook.ts";
-import { importFile } from "../../../src/app/import.ts";
+import { hook } from "../../../src/app/hooks/hook.ts";
+import { importFile } from "../../../src/app/import/import.ts";
+import { followedPlaces } from "../../../src/app/ingest/followed.ts";
+import { findingsIn, jsonLines } from "../../../src/app/ingest/json-lines.ts";
 import { instanceNote, notedInstance } from "../../../src/app/instance-note.ts";
-import { findingsIn, jsonLines } from "../../../src/app/json-lines.ts";
-import { asObject, parseJson } from "../../../src/core/json.ts";
-import { isOwnHook, NOTHING, type Parser } from "../../../src/core/provider.ts";
+import { isOwnHook, NOTHING, type Parser } from "../../../src/core/ports/provider.ts";
+import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
 import { readStatusRequest } from "../../../src/providers/status-lines.ts";
 import { noReads } from "../../../src/transports/files.ts";
 import { type Line, positionAfter } from "../../../src/transports/lines.ts";
-import { FIXTURES, filesBelow } from "../../fixtures.ts";
+import { FIXTURES, filesBelow } from "../../support/fixtures.ts";
 import { mutated, mutatedJson, words } from "../mutate.ts";
 import { numberOf, type Opened, require, requirePlain, requireSame, type Target } from "../target.ts";
 

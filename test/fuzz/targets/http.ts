@@ -2,10 +2,10 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import type { Random } from "../../../scripts/bench/random.ts";
-import type { AgentTree } from "../../../src/core/agent.ts";
-import { recordedHome } from "../../fixtures.ts";
-import { type ApiDocument, faultsIn } from "../../openapi.ts";
-import { startServer, type TestServer } from "../../server.ts";
+import type { AgentTree } from "../../../src/core/views/agent.ts";
+import { recordedHome } from "../../support/fixtures.ts";
+import { type ApiDocument, faultsIn } from "../../support/openapi.ts";
+import { startServer, type TestServer } from "../../support/server.ts";
 import { mutated, mutatedJson, noise, token, words } from "../mutate.ts";
 import { require, type Target } from "../target.ts";
 

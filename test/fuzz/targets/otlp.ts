@@ -1,9 +1,9 @@
 /** OpenTelemetry as protobuf and as JSON. */
 
 import type { Random } from "../../../scripts/bench/random.ts";
-import { asObject, parseJson } from "../../../src/core/json.ts";
-import { attributesOf, decodeOtlp, itemsIn, nanoTime, SIGNALS, type Signal } from "../../../src/core/otlp.ts";
+import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { partialSuccess, protobuf } from "../../../src/exporters/otlp/protobuf.ts";
+import { attributesOf, decodeOtlp, itemsIn, nanoTime, SIGNALS, type Signal } from "../../../src/providers/kit/otlp.ts";
 import { mutated, mutatedJson, noise, words } from "../mutate.ts";
 import { require, requirePlain, type Target } from "../target.ts";
 

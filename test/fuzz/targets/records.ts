@@ -2,13 +2,13 @@
 import { join } from "node:path";
 import { renderTree } from "../../../src/cli/render/tree.ts";
 import { openTerminal } from "../../../src/cli/terminal.ts";
-import { link } from "../../../src/core/link.ts";
-import type { Findings, Parser, Provider } from "../../../src/core/provider.ts";
-import { treeOf } from "../../../src/core/record.ts";
+import { link } from "../../../src/core/link/link.ts";
+import type { Findings, Parser, Provider } from "../../../src/core/ports/provider.ts";
+import { treeOf } from "../../../src/core/views/record.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
 import { telling } from "../../contract/junk.ts";
 import { type FixtureSource, fixtureSources, placeIn } from "../../contract/sources.ts";
-import { FIXTURES, RECORDED } from "../../fixtures.ts";
+import { FIXTURES, RECORDED } from "../../support/fixtures.ts";
 import { mutated, mutatedJson, noise } from "../mutate.ts";
 import { numberOf, require, requirePlain, requireSame, type Target } from "../target.ts";
 

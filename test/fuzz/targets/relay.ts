@@ -1,9 +1,9 @@
 /** What a server that is followed sends and answers. */
 
-import { relayedProvider } from "../../../src/app/relayed.ts";
-import { parseJson } from "../../../src/core/json.ts";
-import type { RelayResponse, Step } from "../../../src/core/provider.ts";
-import { followed } from "../../opencode-server.ts";
+import { relayedProvider } from "../../../src/app/relay/relayed.ts";
+import type { RelayResponse, Step } from "../../../src/core/ports/provider.ts";
+import { parseJson } from "../../../src/core/tools/json.ts";
+import { followed } from "../../support/opencode-server.ts";
 import { mutated, mutatedJson } from "../mutate.ts";
 import { require, requirePlain, type Target } from "../target.ts";
 

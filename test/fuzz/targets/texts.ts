@@ -1,17 +1,17 @@
 /** Texts that people and files give us: URIs, times, settings, and what is to be redacted. */
 
 import { Failure } from "../../../src/app/failure.ts";
-import { readSettings } from "../../../src/app/settings.ts";
-import { SETTINGS } from "../../../src/app/settings-table.ts";
-import { sinceOf } from "../../../src/app/since.ts";
-import { readYaml } from "../../../src/app/yaml.ts";
-import { durationText, parseDuration } from "../../../src/core/duration.ts";
-import { valuesIn } from "../../../src/core/json-values.ts";
-import { recordsIn } from "../../../src/core/lines.ts";
-import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction.ts";
-import { SECRET } from "../../../src/core/secrets.ts";
-import { formatUri, parseTarget } from "../../../src/core/uri.ts";
+import { sinceOf } from "../../../src/app/query/since.ts";
+import { readSettings } from "../../../src/app/settings/settings.ts";
+import { SETTINGS } from "../../../src/app/settings/settings-table.ts";
+import { readYaml } from "../../../src/app/settings/yaml.ts";
+import { formatUri, parseTarget } from "../../../src/core/facts/uri.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction/redaction.ts";
+import { SECRET } from "../../../src/core/redaction/secrets.ts";
+import { durationText, parseDuration } from "../../../src/core/tools/duration.ts";
+import { valuesIn } from "../../../src/core/tools/json-values.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
+import { recordsIn } from "../../../src/providers/kit/lines.ts";
 import { mutated, token, words } from "../mutate.ts";
 import { require, requirePlain, requireSame, type Target } from "../target.ts";
 

@@ -1,12 +1,12 @@
 /** API traffic as the proxy sees it: event streams, packed bodies, questions and answers in three dialects. */
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { Unpacker } from "../../../src/app/proxy/unpack.ts";
-import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction.ts";
+import { DEFAULT_REDACTION, Redactor } from "../../../src/core/redaction/redaction.ts";
 import { PROVIDERS } from "../../../src/providers/index.ts";
 import { ExchangeReader } from "../../../src/providers/proxy/exchange.ts";
 import { SseReader } from "../../../src/providers/proxy/sse.ts";
-import { caseNames } from "../../fixtures.ts";
 import { wireOf } from "../../proxy/wires.ts";
+import { caseNames } from "../../support/fixtures.ts";
 import { mutated, mutatedJson, words } from "../mutate.ts";
 import { cutUp, numberOf, require, requirePlain, requireSame, type Target } from "../target.ts";
 

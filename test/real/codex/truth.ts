@@ -1,5 +1,5 @@
 /** From the model's log to the truth: who ran under whom, what each was served. Never reads the product's files. */
-import type { ThreadTruth } from "../../judge.ts";
+import type { ThreadTruth } from "../../support/judge.ts";
 import type { Exchange } from "./model.ts";
 
 export type Ending = "completed" | "errored" | "shutdown";

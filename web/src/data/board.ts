@@ -1,7 +1,7 @@
-import type { Card, Stage } from "../../../src/core/card.ts";
+import type { Card, Stage } from "../../../src/core/views/card.ts";
 
-export type { Card, Stage } from "../../../src/core/card.ts";
-export { STAGES } from "../../../src/core/card.ts";
+export type { Card, Stage } from "../../../src/core/views/card.ts";
+export { STAGES } from "../../../src/core/views/card.ts";
 
 /** `GET /api/relays` */
 export interface RelayList {

@@ -1,8 +1,8 @@
-import * as core from "../../../src/core/format.ts";
+import * as core from "../../../src/core/tools/format.ts";
 
-export { displayName } from "../../../src/core/display-name.ts";
-export { ago, bytes, count, duration, exact, exactMoney, exactMs, money, moneyKnown, percent, plural, UNKNOWN } from "../../../src/core/format.ts";
-export { STATUS_MARKS } from "../../../src/core/agent.ts";
+export { displayName } from "../../../src/core/facts/display-name.ts";
+export { ago, bytes, count, duration, exact, exactMoney, exactMs, money, moneyKnown, percent, plural, UNKNOWN } from "../../../src/core/tools/format.ts";
+export { STATUS_MARKS } from "../../../src/core/views/agent.ts";
 
 /** The time zone of the browser. */
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,6 +1,6 @@
-import type { Piece, RequestRecord } from "../../../src/core/request.ts";
+import type { Piece, RequestRecord } from "../../../src/core/views/request.ts";
 
-export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/request.ts";
+export type { Piece, RequestDetail, RequestRecord, Subtask } from "../../../src/core/views/request.ts";
 
 /** Sequences of messages: those of the previous request are folded. */
 export type MessageRun = { readonly is: "before"; readonly messages: readonly Piece[] } | { readonly is: "new"; readonly message: Piece };

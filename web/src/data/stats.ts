@@ -1,8 +1,8 @@
-import type { Group, StatsLine, StatsPart } from "../../../src/core/stats.ts";
+import type { Group, StatsLine, StatsPart } from "../../../src/core/views/stats.ts";
 import { count, duration, exact, moneyKnown } from "./format.ts";
 import { type AgentRecord, type Reading, totalTokens } from "./types.ts";
 
-export type { Durations, Group, StatsLine } from "../../../src/core/stats.ts";
+export type { Durations, Group, StatsLine } from "../../../src/core/views/stats.ts";
 
 /** `GET /api/stats` */
 export interface StatsResponse {

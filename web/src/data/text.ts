@@ -1,4 +1,4 @@
-import { visible } from "../../../src/core/visible.ts";
+import { visible } from "../../../src/core/tools/visible.ts";
 
 export { visible };
 

@@ -1,14 +1,14 @@
-import type { Status, StatusSource } from "../../../src/core/status.ts";
-import type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
+import type { Status, StatusSource } from "../../../src/core/link/status.ts";
+import type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
 
-export type { AgentRecord, AgentTree } from "../../../src/core/agent.ts";
-export type { Status } from "../../../src/core/status.ts";
-export { STATUSES } from "../../../src/core/status.ts";
-export type { AgentEvent, EventKind, EventRef } from "../../../src/core/event.ts";
-export { shownText } from "../../../src/core/event.ts";
-export type { Message } from "../../../src/core/messages.ts";
-export type { Usage } from "../../../src/core/usage.ts";
-export { reportedOnly, totalTokens } from "../../../src/core/usage.ts";
+export type { Usage } from "../../../src/core/facts/usage.ts";
+export { reportedOnly, totalTokens } from "../../../src/core/facts/usage.ts";
+export type { Status } from "../../../src/core/link/status.ts";
+export { STATUSES } from "../../../src/core/link/status.ts";
+export type { AgentRecord, AgentTree } from "../../../src/core/views/agent.ts";
+export type { AgentEvent, EventKind, EventRef } from "../../../src/core/views/event.ts";
+export { shownText } from "../../../src/core/views/event.ts";
+export type { Message } from "../../../src/core/views/messages.ts";
 
 export interface Paged<T> {
   readonly items: readonly T[];

@@ -1,4 +1,4 @@
-import { type CriticalPart, criticalPath, type Life, lifeOf, withLast } from "../../../src/core/critical-path.ts";
+import { type CriticalPart, criticalPath, type Life, lifeOf, withLast } from "../../../src/core/views/critical-path.ts";
 import type { AgentSet } from "./agent-set.ts";
 import { displayName } from "./format.ts";
 import { firstReaching, type Span, type SpanList, type SpanSet } from "./span-set.ts";
@@ -6,8 +6,8 @@ import { oneLine } from "./text.ts";
 import { treeRows } from "./tree-rows.ts";
 import type { AgentRecord } from "./types.ts";
 
-export type { CriticalPart } from "../../../src/core/critical-path.ts";
-export { sharesOf } from "../../../src/core/critical-path.ts";
+export type { CriticalPart } from "../../../src/core/views/critical-path.ts";
+export { sharesOf } from "../../../src/core/views/critical-path.ts";
 
 /** One agent, one row of the picture. */
 export interface WaterfallRow {

@@ -1,4 +1,4 @@
-import type { RedactionRules } from "../../../core/redaction.ts";
+import type { RedactionRules } from "../../../core/redaction/redaction.ts";
 import type { Env } from "../../home.ts";
 import type { Destination } from "../destination.ts";
 

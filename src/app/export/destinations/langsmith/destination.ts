@@ -1,11 +1,11 @@
-import { asList, asNonBlank, asObject, asText, parseJson } from "../../../../core/json.ts";
-import type { RedactionRules } from "../../../../core/redaction.ts";
-import type { Story } from "../../../../core/story.ts";
+import type { FindPosted, Parcel } from "../../../../core/ports/outbox.ts";
+import type { RedactionRules } from "../../../../core/redaction/redaction.ts";
+import { asList, asNonBlank, asObject, asText, parseJson } from "../../../../core/tools/json.ts";
+import type { Story } from "../../../../core/views/story.ts";
 import { abandonedRun, multipart, patchOf, postOf, type RunOperation } from "../../../../exporters/langsmith/multipart.ts";
 import { placeIn } from "../../../../exporters/langsmith/names.ts";
 import { type LangSmithOptions, type PlacedRun, placedRuns } from "../../../../exporters/langsmith/runs.ts";
 import { isComplete, type Trace } from "../../../../exporters/trace/span.ts";
-import type { FindPosted, Parcel } from "../../../../stores/sqlite/outbox.ts";
 import { Failure } from "../../../failure.ts";
 import type { Env } from "../../../home.ts";
 import { productVersion } from "../../../version.ts";

@@ -1,11 +1,11 @@
 import { gzipSync } from "node:zlib";
-import { printJson } from "../../../../core/json.ts";
-import type { RedactionRules } from "../../../../core/redaction.ts";
+import type { Parcel } from "../../../../core/ports/outbox.ts";
+import type { RedactionRules } from "../../../../core/redaction/redaction.ts";
+import { printJson } from "../../../../core/tools/json.ts";
 import { partialSuccess, protobuf } from "../../../../exporters/otlp/protobuf.ts";
 import { attributes, exportRequest, type KeyValue, type OtlpSpan } from "../../../../exporters/otlp/shape.ts";
 import { otlpSpans } from "../../../../exporters/otlp/spans.ts";
 import { isComplete, type Trace } from "../../../../exporters/trace/span.ts";
-import type { Parcel } from "../../../../stores/sqlite/outbox.ts";
 import { Failure } from "../../../failure.ts";
 import type { Env } from "../../../home.ts";
 import { productVersion } from "../../../version.ts";

@@ -1,0 +1,25 @@
+/** The only file of this folder that names the implementation of the stores. They are loaded on demand, because not every command needs them. */
+import type { Kept } from "../core/ports/kept.ts";
+import type { Store } from "../core/ports/store.ts";
+
+type Sqlite = typeof import("node:sqlite");
+
+export const loadSqlite = async (): Promise<Sqlite> => (await import("../stores/sqlite/load.ts")).loadSqlite();
+
+/** `path` may be `:memory:`. `reader` identifies the version of the parsers. */
+export async function openIndex(path: string, reader: string, waitMs?: number): Promise<Store> {
+  const { openSqliteStore } = await import("../stores/sqlite/store.ts");
+  return openSqliteStore(path, reader, waitMs);
+}
+
+/** How to open and save a file of decisions. */
+export interface KeptFiles {
+  open(path: string, options?: { readonly readOnly?: boolean }): Kept;
+  /** Saves what can be read of a file into another one; false if not all of it can. */
+  copy(from: string, to: string): boolean;
+}
+
+export async function keptFiles(): Promise<KeptFiles> {
+  const [{ copyKept, keptIn }, sqlite] = await Promise.all([import("../stores/sqlite/kept.ts"), loadSqlite()]);
+  return { open: (path, options) => keptIn(sqlite, path, options), copy: (from, to) => copyKept(sqlite, from, to) };
+}

@@ -1,0 +1,127 @@
+import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type HookSettings, isOwnHook, type Provider } from "../../core/ports/provider.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { privateFolder, writePrivate } from "../../transports/private.ts";
+import { renameOver } from "../../transports/system/rename.ts";
+import { Failure } from "../failure.ts";
+import { type Env, retinueHome, userHome } from "../home.ts";
+
+/** Products whose hooks can call retinue. */
+export const HOOKABLE: readonly string[] = PROVIDERS.filter((p) => p.hooks !== undefined).map((p) => p.name);
+
+/** A planned change to a settings file. */
+export interface HookChange {
+  readonly path: string;
+  /** Null if the file does not exist. */
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly isChanged: boolean;
+  /** Hook commands of other tracing tools. */
+  readonly tracers: readonly string[];
+  readonly next: string | null;
+  make(): void;
+}
+
+/** Recognises hooks of other tracing tools. */
+const TRACER =
+  /langsmith|langfuse|langchain|opik|mlflow|phoenix|arize|agentops|weave|braintrust|laminar|helicone|agentsview|agent-flow|otel|telemetry|trac(?:e|ing)/i;
+
+export function planHooks(action: "install" | "uninstall", provider: string, env: Env, command: string): HookChange {
+  const { settings, path } = settingsOf(provider, env);
+  const before = textAt(path);
+  const kept = backupOf(provider, env);
+  const after = action === "install" ? changed(settings.install(before, command), path) : restored(settings, before, kept, path);
+  return {
+    path,
+    before,
+    after,
+    isChanged: after !== before,
+    tracers: action === "install" && before !== null ? settings.commands(before).filter((one) => TRACER.test(one) && !isOwnHook(one)) : [],
+    next: action === "install" ? settings.next : null,
+    make: () => {
+      if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
+      if (action === "install") keepBackup(kept, { path, before: hasOurs(settings, before) ? (readBackup(kept)?.before ?? null) : before, after });
+      write(path, after);
+      if (action === "uninstall") rmSync(kept, { force: true });
+    },
+  };
+}
+
+/**
+ * The command for the product's settings, with absolute paths, because an agent started from a desktop has another PATH
+ * than a shell. On Windows agents run it with Git Bash or with cmd; forward slashes work in both.
+ */
+export function hookCommand(execPath: string, program: string, platform: string = process.platform): string {
+  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
+  const plain = (path: string) => quoted(platform === "win32" ? path.replaceAll("\\", "/") : path);
+  return `${plain(execPath)} ${plain(program)} hook`;
+}
+
+function settingsOf(name: string, env: Env): { readonly settings: HookSettings; readonly path: string } {
+  const provider: Provider | undefined = PROVIDERS.find((p) => p.name === name);
+  const [root] = provider?.roots(env, userHome(env)) ?? [];
+  if (provider?.hooks === undefined || root === undefined)
+    throw new Failure("usage", `${JSON.stringify(name)} has no hooks that retinue supports`, [`write one of: ${HOOKABLE.join(", ")}`]);
+  return { settings: provider.hooks, path: resolvedPath(join(root, provider.hooks.file)) };
+}
+
+/** Settings are often a symbolic link: changes the target and keeps the link. */
+function resolvedPath(path: string): string {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
+}
+
+const hasOurs = (settings: HookSettings, text: string | null) => text !== null && settings.commands(text).some(isOwnHook);
+
+function changed(text: string | { readonly wrong: string }, path: string): string {
+  if (typeof text === "string") return text;
+  throw new Failure("failed", `${path} cannot be changed: ${text.wrong}`, ["correct it, then try again"]);
+}
+
+/** The original bytes if nobody changed the file since; otherwise the current file without our hooks. */
+function restored(settings: HookSettings, before: string | null, kept: string, path: string): string | null {
+  if (!hasOurs(settings, before) || before === null) return before;
+  const backup = readBackup(kept);
+  return backup?.path === path && backup.after === before ? backup.before : changed(settings.uninstall(before), path);
+}
+
+interface Backup {
+  readonly path: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+const backupOf = (provider: string, env: Env) => join(retinueHome(env), "hooks", `${provider}.json`);
+
+function readBackup(path: string): Backup | null {
+  const text = textAt(path);
+  return text === null ? null : (JSON.parse(text) as Backup);
+}
+
+function keepBackup(path: string, backup: Backup) {
+  privateFolder(dirname(path));
+  writePrivate(path, JSON.stringify(backup));
+}
+
+function textAt(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw new Failure("failed", `${path} cannot be read: ${(error as Error).message}`, [], error);
+  }
+}
+
+/** Atomic: an agent may read it at any moment. */
+function write(path: string, text: string | null) {
+  if (text === null) return rmSync(path, { force: true });
+  const draft = `${path}.retinue-${process.pid}`;
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(draft, text, { mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600 });
+    renameOver(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw new Failure("failed", `${path} cannot be written: ${(error as Error).message}`, [], error);
+  }
+}

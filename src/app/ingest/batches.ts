@@ -1,0 +1,125 @@
+import { type AgentKey, placeOf, threadOf } from "../../core/facts/ids.ts";
+import type { Observation } from "../../core/facts/observation.ts";
+import type { Problem, ProblemCode } from "../../core/facts/problem.ts";
+import type { Findings } from "../../core/ports/provider.ts";
+import type { FileBatch, FileState, Store } from "../../core/ports/store.ts";
+import { boundReading } from "../../stores/heap.ts";
+import type { Found } from "./discover.ts";
+
+/** Bytes read between two writes. Bounds memory for large files, and what a crash loses. */
+export const BATCH_BYTES = 4 << 20;
+const BATCH_FILES = 600;
+
+/** Called after every write, with the file being read and the threads changed so far, so that complete threads can be linked while their facts are cached. */
+export type OnWritten = ((reading: string, threads: ReadonlySet<AgentKey>) => void) | undefined;
+
+/** Collects batches and writes them together. */
+export class Writer {
+  readonly #store: Store;
+  #waiting: FileBatch[] = [];
+  #bytes = 0;
+  readonly threads = new Set<AgentKey>();
+  /** Files whose text is left for later. */
+  readonly textsLeft = new Set<string>();
+  readonly #onWritten: OnWritten;
+
+  constructor(store: Store, onWritten: OnWritten) {
+    this.#store = store;
+    this.#onWritten = onWritten;
+  }
+
+  add(batch: FileBatch): void {
+    this.#waiting.push(batch);
+    if (batch.texts === null && batch.observations.length > 0) this.textsLeft.add(batch.after.path);
+    let last: AgentKey | null = null;
+    for (const { speaker } of batch.observations) {
+      if (speaker !== last) this.threads.add(threadOf(speaker));
+      last = speaker;
+    }
+    this.#bytes += Math.max(0, batch.after.offset - (batch.before?.offset ?? 0));
+    if (this.#bytes < BATCH_BYTES && this.#waiting.length < BATCH_FILES) return;
+    this.flush();
+    this.#onWritten?.(batch.after.path, this.threads);
+  }
+
+  flush(): void {
+    if (this.#waiting.length > 0) this.#store.commit(this.#waiting);
+    boundReading();
+    this.#waiting = [];
+    this.#bytes = 0;
+  }
+}
+
+/** Number of problems of each kind that are listed one by one; bounds the cost of a file of junk. */
+const LISTED_PROBLEMS = 100;
+
+export class ProblemsOfFile {
+  readonly #path: string;
+  readonly #listed = new Map<ProblemCode, number>();
+  #more = new Map<ProblemCode, number>();
+  #waiting: Problem[] = [];
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  add(problem: Problem): void {
+    const listed = this.#listed.get(problem.code) ?? 0;
+    if (listed < LISTED_PROBLEMS) {
+      this.#listed.set(problem.code, listed + 1);
+      this.#waiting.push(problem);
+    } else this.#more.set(problem.code, (this.#more.get(problem.code) ?? 0) + 1);
+  }
+
+  take(): readonly Problem[] {
+    const more = [...this.#more].map(([code, times]) => ({ code, where: this.#path, detail: "more of the same in this file", times }));
+    const problems = [...this.#waiting, ...more];
+    this.#waiting = [];
+    this.#more = new Map();
+    return problems;
+  }
+}
+
+/** The facts of a file so far, without those that a later line replaced. */
+export class Standing {
+  readonly #path: string;
+  #observations: Observation[] = [];
+  #rows = new Map<string, Observation[]>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  add({ observations, replaces = [] }: Findings): void {
+    for (const row of replaces) this.#rows.set(row, []);
+    for (const o of observations) (replaces.length === 0 ? this.#observations : (this.#rows.get(this.#rowOf(o)) ?? this.#observations)).push(o);
+  }
+
+  #rowOf = ({ id }: Observation) => placeOf(id).slice(this.#path.length + 1);
+
+  take(): Pick<FileBatch, "observations" | "replaces"> {
+    const taken = { observations: [...this.#observations, ...[...this.#rows.values()].flat()], replaces: [...this.#rows.keys()] };
+    this.#observations = [];
+    this.#rows = new Map();
+    return taken;
+  }
+}
+
+export const stampIn = ({ stamp }: Found) => ({ identity: stamp.identity, size: stamp.size, modifiedMs: stamp.modifiedMs });
+
+/** The state of a file that is read from its beginning. Facts of an earlier file at the same path are retracted. */
+export function fresh(found: Found, before: FileState | null): FileState {
+  return {
+    path: found.path,
+    within: null,
+    root: found.root,
+    provider: found.provider.name,
+    ...stampIn(found),
+    offset: 0,
+    lines: 0,
+    generation: before === null ? 0 : before.generation + 1,
+    tail: "",
+    parser: null,
+    gone: false,
+  };
+}

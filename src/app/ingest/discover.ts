@@ -1,0 +1,205 @@
+import { existsSync, lstatSync } from "node:fs";
+import type { Problem } from "../../core/facts/problem.ts";
+import type { Provider, SourceFile, Stream } from "../../core/ports/provider.ts";
+import { type FolderKey, folderKey, type Seals } from "../../core/ports/store.ts";
+import { hash } from "../../core/tools/hash.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { databaseStamp, LOG_SUFFIX } from "../../transports/database.ts";
+import { type FileStamp, foldersLike, newFolders, type OtherEntry, ROOT_ITSELF, stampOf, WHOLE_ROOT, walk } from "../../transports/files.ts";
+import { mountOf } from "../../transports/system/linux-mounts.ts";
+import { basename, dirname, inside as insideOf, join, normal } from "../../transports/system/paths.ts";
+import { type Env, importedRoot, importedStreams, recordingsRoot, userHome } from "../home.ts";
+import { foldersBeside, followedPlaces, type LooseTranscript, looseStream } from "./followed.ts";
+
+/** A file that a provider can read, as found on disk. */
+export interface Found {
+  readonly provider: Provider;
+  readonly stream: Stream;
+  readonly root: string;
+  readonly path: string;
+  readonly stamp: FileStamp;
+  /** Copied by `retinue import`. */
+  readonly imported: boolean;
+  /** Id of an object in the database at `path`; `stamp` is then the object's. */
+  readonly object?: string;
+}
+
+/** The path used for an object of a database. */
+export const objectPath = (database: string, object: string) => `${database}#${object}`;
+
+export interface RootSeen {
+  readonly provider: Provider;
+  readonly path: string;
+  readonly imported: boolean;
+  /** A folder of recordings. If also `imported`, it holds imported output. */
+  readonly recorded: boolean;
+  /** In a folder that is not a root folder of the product: the transcripts to read there; null for a root folder. */
+  readonly loose: readonly LooseTranscript[] | null;
+  readonly exists: boolean;
+  /** The folders to search below it. A folder that several roots link to is searched once. */
+  readonly folders: readonly string[];
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** A folder as found on disk. */
+export interface FolderSeen {
+  readonly key: FolderKey;
+  /**
+   * Hash of the stamps of all relevant files in it; differs if anything changed. Null if nothing should be remembered.
+   */
+  readonly seal: number | null;
+  readonly files: readonly Found[];
+}
+
+export interface Discovery {
+  readonly roots: readonly RootSeen[];
+  readonly problems: readonly Problem[];
+}
+
+/** Root folders that replace those of the environment, by provider. */
+export type OtherRoots = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Lists the files of all providers without opening any. `sealed`: folders that have been read completely, with their
+ * seals. Changed and deleted folders are passed to `onFolder` one by one.
+ */
+export async function discover(
+  env: Env,
+  sealed: Seals,
+  providers: readonly Provider[] = PROVIDERS,
+  others: OtherRoots = new Map(),
+  onFolder: (folder: FolderSeen) => void = () => {},
+): Promise<Discovery> {
+  const roots: RootSeen[] = [];
+  const problems: Problem[] = [];
+  const unreadable = (path: string, error: Error) => problems.push({ code: "file-unreadable", where: path, detail: error.message });
+  const seenBy = new Map<Provider, Set<string>>();
+  const left = new Set(sealed.keys());
+  for (const { provider, root, imported, recorded, loose } of rootsOf(env, providers, others)) {
+    const seen = seenBy.get(provider) ?? new Set<string>();
+    seenBy.set(provider, seen);
+    const isFile = provider.rootFiles === true && lstatSync(root, { throwIfNoEntry: false })?.isFile() === true;
+    const folders = isFile ? [] : await newFolders(root, foldersIn({ provider, recorded, loose }), seen);
+    const streamAt = (path: string) => streamIn({ provider, recorded, imported, loose }, path);
+    const other = (path: string, is: OtherEntry) => {
+      // Other files next to a loose transcript are ignored.
+      if (is === "link" && (loose === null || path.includes("/"))) problems.push({ code: "link-not-followed", where: join(root, path), detail: "a link" });
+      else if (streamAt(path) !== null) unreadable(join(root, path), new Error(`it is a ${is}, not a file`));
+    };
+    const statFile = (full: string, path: string): Found | null => {
+      const stream = streamAt(path);
+      if (stream === null && isLogAlone(full, path, provider)) problems.push(aloneAt(full));
+      if (stream === null) return null;
+      try {
+        return { provider, stream, root, path: full, stamp: stampFor(stream, full), imported };
+      } catch (error) {
+        unreadable(full, error as Error);
+        return null;
+      }
+    };
+    let [files, bytes] = [0, 0];
+    const take = (key: FolderKey, mine: readonly Found[], seal: number | null) => {
+      files += mine.length;
+      bytes += mine.reduce((sum, found) => sum + found.stamp.size, 0);
+      left.delete(key);
+      if (seal === null || sealed.get(key) !== seal) onFolder({ key, seal, files: mine });
+    };
+    if (isFile) take(folderKey(provider.name, root), notNull([statFile(root, basename(root))]), null);
+    for await (const { folder, paths } of walk(root, folders, unreadable, other)) {
+      const mine = notNull(paths.map((path) => statFile(join(root, path), path)));
+      const key = folderKey(provider.name, join(root, folder));
+      if (mine.length > 0 || sealed.has(key)) take(key, mine, sealOf(mine));
+    }
+    roots.push({ provider, path: root, imported, recorded, loose, exists: existsSync(root), folders, files, bytes });
+  }
+  // Deleted folders below the searched roots.
+  const isBelow = (key: FolderKey) => roots.some(({ provider, path }) => `${key}/`.startsWith(`${folderKey(provider.name, path)}/`));
+  for (const key of left) if (isBelow(key)) onFolder({ key, seal: null, files: [] });
+  return { roots, problems };
+}
+
+const notNull = (list: readonly (Found | null)[]) => list.filter((found) => found !== null);
+
+/** Changes if any file changes, appears or disappears. */
+function sealOf(files: readonly Found[]): number {
+  return hash(files.map(({ path, stamp }) => `${path}\n${stamp.identity} ${stamp.size} ${stamp.modifiedMs}`).join("\n"));
+}
+
+const stampFor = (stream: Stream, path: string) => (stream.shape === "database" ? databaseStamp(path) : stampOf(path));
+
+const isLogAlone = (full: string, path: string, provider: Provider) =>
+  path.endsWith(LOG_SUFFIX) && provider.stream(path.slice(0, -LOG_SUFFIX.length))?.shape === "database" && !existsSync(full.slice(0, -LOG_SUFFIX.length));
+
+const aloneAt = (path: string): Problem => ({ code: "log-without-database", where: path, detail: `${basename(path, LOG_SUFFIX)} is not in ${dirname(path)}` });
+
+/** The stream of a file below a root: a transcript, a recording or imported output. */
+export function streamIn({ provider, recorded, imported, loose }: Pick<RootSeen, "provider" | "recorded" | "imported" | "loose">, path: string): Stream | null {
+  if (recorded && imported) return path.endsWith(".jsonl") ? (provider.printed?.stream ?? null) : null;
+  if (loose !== null) return looseStream(provider, loose, path);
+  return recorded ? (provider.recorded?.(path) ?? null) : provider.stream(path);
+}
+
+/** Normalises a changed path: a change of a database's WAL is a change of the database. */
+export const knownAs = (path: string) => normal(path.endsWith(LOG_SUFFIX) ? path.slice(0, -LOG_SUFFIX.length) : path);
+
+/** The file at `path`, if it exists and belongs to a provider. */
+export function lookAt(path: string, roots: readonly RootSeen[]): Found | null {
+  for (const { provider, path: root, imported, recorded, loose, folders } of roots) {
+    const inside = path === root ? basename(root) : insideOf(root, path);
+    const isLookedAt = (folder: string) =>
+      folder === WHOLE_ROOT || (folder === ROOT_ITSELF ? inside?.includes("/") === false : inside?.startsWith(`${folder}/`) === true);
+    const stream = inside !== null && (path === root || folders.some(isLookedAt)) ? streamIn({ provider, recorded, imported, loose }, inside) : null;
+    if (stream === null) continue;
+    try {
+      return { provider, stream, root, path, stamp: stampFor(stream, path), imported };
+    } catch {
+      // The file was deleted in the meantime.
+    }
+  }
+  return null;
+}
+
+/** All possible roots, without listing their contents. */
+export function knownRoots(env: Env, others: OtherRoots): RootSeen[] {
+  return rootsOf(env, PROVIDERS, others).map(({ root, ...seen }) => ({
+    ...seen,
+    path: root,
+    exists: existsSync(root),
+    folders: foldersIn(seen),
+    files: 0,
+    bytes: 0,
+  }));
+}
+
+function foldersIn({ provider, recorded, loose }: Pick<RootSeen, "provider" | "recorded" | "loose">): readonly string[] {
+  if (loose !== null) return [ROOT_ITSELF, ...foldersBeside(provider, loose)];
+  return recorded ? [WHOLE_ROOT] : provider.rootFiles === true ? [ROOT_ITSELF, ...provider.folders] : provider.folders;
+}
+
+function rootsOf(env: Env, providers: readonly Provider[], others: OtherRoots) {
+  return providers.flatMap((provider) => {
+    const usual = (others.get(provider.name) ?? provider.roots(env, userHome(env))).map(normal).flatMap(foldersLike);
+    const followed = followedPlaces(env, provider, usual);
+    const [imported, recordings] = [importedRoot(env, provider.name), recordingsRoot(env, provider.name)];
+    const streams = importedStreams(env, provider.name);
+    const own = { provider, imported: false, recorded: false, loose: null };
+    return [
+      ...[...new Set([...usual, ...followed.roots])].map((root) => ({ ...own, root })),
+      ...(existsSync(imported) ? [{ ...own, root: imported, imported: true }] : []),
+      ...(provider.printed !== undefined && existsSync(streams) ? [{ ...own, root: streams, imported: true, recorded: true }] : []),
+      ...(provider.recorded !== undefined && existsSync(recordings) ? [{ ...own, root: recordings, recorded: true }] : []),
+      ...[...followed.loose].map(([root, loose]) => ({ ...own, root, loose })),
+    ];
+  });
+}
+
+/**
+ * The file as its parser gets it. The modification time of a copy or of a database says nothing about the content, so
+ * it is omitted. On WSL, files on a Windows drive name Windows processes, which are not visible there.
+ */
+export function asSource({ path, stamp, imported, object }: Found): SourceFile {
+  const file = object === undefined ? { path, bytes: stamp.size, bornMs: stamp.bornMs } : { path: objectPath(path, object), bytes: stamp.size, bornMs: null };
+  if (imported) return { ...file, bornMs: null, isForeign: true };
+  return mountOf(path).isWindows ? { ...file, isForeign: true } : file;
+}

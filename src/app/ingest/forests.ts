@@ -1,0 +1,57 @@
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { Forest } from "../../core/link/link.ts";
+import type { ManualLink } from "../../core/link/parents.ts";
+import { boundHeap } from "../../stores/heap.ts";
+
+/** What a forest was worked out from. */
+export interface Basis {
+  readonly versions: ReadonlyMap<AgentKey, number>;
+  readonly manual: readonly ManualLink[];
+  readonly under: readonly string[];
+}
+
+/** Those of some twenty busy threads; each is asked for several times before it changes again. */
+const KEPT = 32;
+/** As long as a forest is kept, the facts are that were not folded. */
+const KEPT_FACTS = 40_000;
+/** While something runs, its process may die and its silence may grow too long; that is looked after once a second. */
+const RUNNING_MS = 900;
+const SETTLED_MS = 60_000;
+
+interface Kept {
+  readonly name: string;
+  readonly threads: readonly AgentKey[];
+  readonly forest: Forest;
+  readonly until: number;
+}
+
+/** A cache of recently linked forests, for clients that follow the same threads. */
+export class Forests {
+  #kept: Kept[] = [];
+  /** What is asked for once is worked out for this very moment. */
+  isKeeping = false;
+
+  keep(basis: Basis, forest: Forest): void {
+    if (!this.isKeeping) return;
+    boundHeap();
+    const name = nameOf(basis);
+    const isRunning = [...forest.agents.values()].some(({ verdict: { status } }) => status === "running" || status === "pendingInit");
+    const one: Kept = { name, threads: [...basis.versions.keys()], forest, until: performance.now() + (isRunning ? RUNNING_MS : SETTLED_MS) };
+    let facts = 0;
+    const isRoom = ({ forest: { facts: more } }: Kept, i: number) => {
+      facts += more;
+      return i === 0 || (i < KEPT && facts <= KEPT_FACTS);
+    };
+    // Of what threads were worked out from before, nothing is asked any more.
+    const isOther = (other: Kept) => !other.threads.some((thread) => basis.versions.has(thread));
+    this.#kept = [one, ...this.#kept.filter(isOther)].filter(isRoom);
+  }
+
+  find(basis: Basis): Forest | null {
+    if (!this.isKeeping) return null;
+    const name = nameOf(basis);
+    return this.#kept.find((one) => one.name === name && performance.now() < one.until)?.forest ?? null;
+  }
+}
+
+const nameOf = ({ versions, manual, under }: Basis) => JSON.stringify([[...versions].sort(([a], [b]) => (a < b ? -1 : 1)), manual, under]);

@@ -1,0 +1,215 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import type { Store } from "../../core/ports/store.ts";
+import { faultKind, StoreFault } from "../../stores/fault.ts";
+import { MemoryStore } from "../../stores/memory.ts";
+import { privateDatabase } from "../../transports/private.ts";
+import { basename, dirname, join } from "../../transports/system/paths.ts";
+import { openIndex } from "../databases.ts";
+import { type Env, madeHome, retinueHome } from "../home.ts";
+
+export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
+
+/** Counts up when parsers or facts change: an index made by another reader is made anew. */
+const READER = 12;
+
+/** What the index holds follows from the reader and from the price list, and so from the version of the package. */
+function reader(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { version: string };
+  return `${version}/${READER}`;
+}
+
+export interface IndexOptions {
+  readonly env: Env;
+  readonly talk: (words: string) => void;
+  /** The caller tries again by itself, as a server does: a lock must not block its thread, and is waited for there. */
+  readonly retries: boolean;
+}
+
+/** The file, a new file, memory. */
+const MAX_STORES = 3;
+/** How long a retried write waits for the lock. */
+const SHORT_WAIT_MS = 250;
+
+/**
+ * The index, whatever state its file is in: a damaged one is set aside and made anew, one of another reader is made anew.
+ * Where the file cannot be written, or is a newer retinue's, everything is read into memory instead. `talk` hears which.
+ */
+export class Index {
+  readonly #options: IndexOptions;
+  readonly #path: string;
+  #store: Store = new MemoryStore();
+  /** Of the file that is open; null while in memory. */
+  #identity: string | null = null;
+  /** Why everything is in memory. */
+  #reason: { readonly message: string; readonly isForGood: boolean } | null = null;
+
+  #replaced = 0;
+  #distrusted: StoreFault | null = null;
+
+  private constructor(options: IndexOptions) {
+    this.#options = options;
+    this.#path = indexPath(options.env);
+  }
+
+  /** A store without a replacement if it fails. */
+  static of(store: Store): Index {
+    const index = new Index({ env: {}, talk: () => {}, retries: true });
+    index.#store = store;
+    return index;
+  }
+
+  static async open(options: IndexOptions): Promise<Index> {
+    const index = new Index(options);
+    await index.#open();
+    return index;
+  }
+
+  get store(): Store {
+    return this.#store;
+  }
+
+  /** Why answers come from memory; null where they come from the file. Other threads and processes see only what is in the file. */
+  get trouble(): string | null {
+    return this.#reason === null ? null : `cannot use the index (${this.#reason.message}); answers come from memory`;
+  }
+
+  /** How often the store was replaced. What was concluded from an earlier one no longer holds. */
+  get replaced(): number {
+    return this.#replaced;
+  }
+
+  /** Whether it is in memory only for the time being. */
+  get mayReturn(): boolean {
+    return this.#reason !== null && !this.#reason.isForGood;
+  }
+
+  /** Something asked of the store failed. True where the store is at fault: then the next `run` begins by replacing it. */
+  distrust(error: unknown): boolean {
+    if (!(error instanceof StoreFault) || error.kind === "busy") return false;
+    this.#distrusted = error;
+    return true;
+  }
+
+  /** Does work on the store. Where that is damaged or cannot be written, another one takes its place, is filled, and the work done on that. */
+  async run<T>(work: () => Promise<T>, fill: () => Promise<void>): Promise<T> {
+    for (let left = MAX_STORES; ; left -= 1) {
+      try {
+        const fault = this.#distrusted;
+        this.#distrusted = null;
+        if (fault !== null) throw fault;
+        if (left < MAX_STORES) await fill();
+        return await work();
+      } catch (error) {
+        if (left === 0 || !(await this.#replace(error))) throw error;
+      }
+    }
+  }
+
+  /** False where it would not help. */
+  async #replace(error: unknown): Promise<boolean> {
+    if (!(error instanceof StoreFault) || this.#identity === null || (error.kind === "busy" && this.#options.retries)) return false;
+    this.#close();
+    this.#replaced += 1;
+    if (error.kind === "damaged") {
+      this.#setAside(error, this.#identity);
+      await this.#open();
+    } else await this.#useMemory(error);
+    return true;
+  }
+
+  /** After a time in memory: the file once more, if it can be written by now. It is filled first. */
+  async returnToFile(fill: (store: Store) => Promise<void>): Promise<boolean> {
+    if (!this.mayReturn) return false;
+    const store = await this.#openFile().catch(() => null);
+    if (store === null) return false;
+    try {
+      await fill(store);
+    } catch (error) {
+      store.close();
+      if (error instanceof StoreFault) return false;
+      throw error;
+    }
+    this.#close();
+    this.#store = store;
+    this.#identity = identityOf(this.#path);
+    this.#reason = null;
+    this.#replaced += 1;
+    this.#options.talk("the index can be used again");
+    return true;
+  }
+
+  async #open(): Promise<void> {
+    try {
+      this.#store = await this.#openFile();
+    } catch (error) {
+      const identity = identityOf(this.#path);
+      if (faultKind(error) !== "damaged" || identity === null) return this.#useMemory(error as Error);
+      this.#setAside(error as Error, identity);
+      try {
+        this.#store = await this.#openFile();
+      } catch (again) {
+        return this.#useMemory(again as Error);
+      }
+    }
+    this.#identity = identityOf(this.#path);
+  }
+
+  async #openFile(): Promise<Store> {
+    madeHome(this.#options.env);
+    privateDatabase(this.#path);
+    return openIndex(this.#path, reader(), this.#options.retries ? SHORT_WAIT_MS : undefined);
+  }
+
+  /** The same database without a file: packed, so that a large home fits, and as quick as with one. */
+  async #useMemory(error: Error): Promise<void> {
+    this.#store = await openIndex(":memory:", reader());
+    this.#identity = null;
+    this.#reason = { message: error.message, isForGood: faultKind(error) === null };
+    this.#options.talk(`reading without the index: ${error.message}`);
+  }
+
+  #setAside(error: Error, identity: string): void {
+    // Another process may have come first: then its new file is used.
+    if (identityOf(this.#path) !== identity) return;
+    const aside = `${this.#path}.damaged-${Date.now()}`;
+    try {
+      // It can be made anew from the transcripts, so one is enough to look into.
+      for (const older of setAsideFiles(this.#path)) rmSync(older);
+      moveDatabase(this.#path, aside);
+      this.#options.talk(`the index was damaged (${error.message}); it is now ${aside} and a new one is made`);
+    } catch {
+      // Another process was faster, or nothing can be written; opening it again shows which.
+    }
+  }
+
+  #close(): void {
+    try {
+      this.#store.close();
+    } catch {
+      // What cannot be closed in order is left to the end of the process.
+    }
+  }
+}
+
+/** The files that a SQLite database in WAL mode consists of. */
+const SQLITE_SUFFIXES = ["", "-wal", "-shm"] as const;
+
+function moveDatabase(from: string, to: string): void {
+  for (const suffix of SQLITE_SUFFIXES) if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
+}
+
+/** Tells a file from one that took its name. */
+export function identityOf(path: string): string | null {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? null : `${stat.dev} ${stat.ino}`;
+}
+
+/** Files of a database that was found damaged and set aside, oldest first. */
+export function setAsideFiles(path: string): readonly string[] {
+  if (!existsSync(dirname(path))) return [];
+  const prefix = `${basename(path)}.damaged-`;
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(prefix))
+    .sort()
+    .map((name) => join(dirname(path), name));
+}

@@ -1,0 +1,389 @@
+import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
+import type { Problem } from "../../core/facts/problem.ts";
+import { type Forest, together } from "../../core/link/link.ts";
+import { STALE_AFTER_MS } from "../../core/link/states.ts";
+import type { FileState, RootFilter, RootRow, Store } from "../../core/ports/store.ts";
+import { isWithin } from "../../core/tools/recorded-path.ts";
+import type { AgentRecord } from "../../core/views/agent.ts";
+import { type Price, treeOf, withoutChildren } from "../../core/views/record.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { noReads, type ReadCounts } from "../../transports/files.ts";
+import { privateFolder } from "../../transports/private.ts";
+import { processLiveness } from "../../transports/processes.ts";
+import { followedRoots, recordingsRoot } from "../home.ts";
+import { keptPath } from "../kept/kept-file.ts";
+import { Manual } from "../kept/manual.ts";
+import { Backlog, type Reading } from "./backlog.ts";
+import { bothChanges, type Changes, NO_CHANGES } from "./changes.ts";
+import { type Discovery, type Found, knownAs, lookAt, objectPath, type RootSeen } from "./discover.ts";
+import { readPage } from "./first-page.ts";
+import { Forests } from "./forests.ts";
+import { toRead } from "./groups.ts";
+import { Index, indexPath } from "./index-file.ts";
+import type { LibraryOptions, ThreadFilter, ThreadRow } from "./library-options.ts";
+import { lookAround, miss } from "./look.ts";
+import { components, type LinkContext, linkThreads, projectStale, projectThreads } from "./project.ts";
+import { sync } from "./sync.ts";
+import { TextIndex } from "./text-index.ts";
+import { unfinishedIn } from "./unfinished.ts";
+
+export type { LibraryOptions, OnProgress, ThreadFilter, ThreadPlace, ThreadRow } from "./library-options.ts";
+
+const PAGE = 200;
+const LITTLE_BYTES = 1 << 20;
+/** What is read at once in the background, before requests are handled again. */
+const PORTION = { bytes: 1 << 20, files: 100 } as const;
+/** By default the file systems of these platforms are case-insensitive. */
+const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
+
+/** The records of all agents on this machine, as of the last `refresh`. */
+export class Library {
+  readonly #options: LibraryOptions;
+  readonly counts: ReadCounts = noReads();
+  #discovery: Discovery = { roots: [], problems: [] };
+  readonly #unreadable = new Map<string, Problem>();
+  #forests = new Forests();
+  readonly index: Index;
+  readonly #manual = new Manual();
+  #bytesAtHand = 0;
+  #backlog: Backlog | null = null;
+  /** The full text: what is indexed and what is not. */
+  readonly texts = new TextIndex(this);
+  /** No agent runs for longer than this without writing a record. */
+  readonly longestSilenceMs = 24 * 3_600_000;
+
+  constructor(options: LibraryOptions) {
+    this.#options = options;
+    this.index = options.store instanceof Index ? options.store : Index.of(options.store);
+  }
+
+  get price(): Price {
+    return this.#options.price;
+  }
+
+  get store(): Store {
+    return this.index.store;
+  }
+
+  get roots(): readonly RootSeen[] {
+    return this.#discovery.roots;
+  }
+
+  /** The folders that are read. */
+  get under(): readonly string[] {
+    return this.#discovery.roots.map((r) => r.path);
+  }
+
+  /** The file with manual links, cards and the outbox; it may not exist. */
+  get decisions(): string {
+    return keptPath(this.#options.env);
+  }
+
+  /** Current problems: folders and files that cannot be read. */
+  get problems(): readonly Problem[] {
+    const { trouble } = this.index;
+    const own: Problem[] = [
+      ...(trouble === null ? [] : [{ code: "index-unusable" as const, where: indexPath(this.#options.env), detail: trouble }]),
+      ...(this.#manual.isUndecided ? [{ code: "decisions-unreadable" as const, where: this.decisions, detail: "manual links are as last known" }] : []),
+    ];
+    return [...own, ...this.#discovery.problems, ...this.#unreadable.values()];
+  }
+
+  /** Last lines that are incomplete, and transcripts that are empty so far. */
+  unfinished(): readonly Problem[] {
+    return unfinishedIn(this.store.unfinished(), (path) => this.source(path));
+  }
+
+  now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  /**
+   * Reads what is new on disk, and links and projects the changed threads.
+   * With a page, it may stop once the threads of that page are right; `reading` then says what is left, and `catchUp`
+   * reads it.
+   */
+  refresh(page?: ThreadFilter): Promise<Changes> {
+    return this.#withStore(() => this.#refresh(page));
+  }
+
+  /** Progress of the reading; null if everything was read that the last discovery found. */
+  get reading(): Reading | null {
+    return this.#backlog?.reading ?? null;
+  }
+
+  /** Whether `catchUp` may have something to do. */
+  get isBehind(): boolean {
+    return this.#backlog !== null || this.texts.isBehind;
+  }
+
+  /** Does the next portion of postponed work: reads the newest unread files, then indexes text. */
+  catchUp(): Promise<Changes> {
+    return this.#withStore(async () => {
+      if (this.#backlog === null) {
+        await this.texts.next();
+        return NO_CHANGES;
+      }
+      const paths = this.#backlog.next(PORTION);
+      const changes = paths.length === 0 ? await this.#refresh() : await this.#refreshPaths(paths);
+      this.#reportProgress();
+      return changes;
+    });
+  }
+
+  /** Indexes the next portion of text, and returns the bytes read for that: 0 if all text is indexed. */
+  indexTexts(): Promise<number> {
+    return this.#withStore(() => this.texts.next());
+  }
+
+  #reportProgress(): void {
+    const { done, all, bytes, allBytes } = this.reading ?? { done: 1, all: 1, bytes: 1, allBytes: 1 };
+    this.#options.onProgress?.(done, all, { done: bytes, all: allBytes });
+  }
+
+  /** Drops what was derived from a store that was replaced. */
+  #startOver(): void {
+    this.#forests = new Forests();
+    this.texts.forget();
+    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
+    this.#unreadable.clear();
+  }
+
+  #withStore<T>(work: () => Promise<T>): Promise<T> {
+    return this.index.run(work, async () => {
+      this.#startOver();
+      await this.#refresh();
+    });
+  }
+
+  /** Runs a query. If it finds the index damaged, the index is rebuilt and the query runs again. */
+  async ask<T>(question: () => T | Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (error) {
+      if (!this.index.distrust(error)) throw error;
+      await this.refreshPaths([]);
+      return question();
+    }
+  }
+
+  /** Returns to the index file once it can be written again. It is filled first; until then the memory store is used. */
+  async returnToFile(): Promise<boolean> {
+    const isBack = await this.index.returnToFile(async (store) => void (await new Library({ ...this.#options, store }).refresh()));
+    if (isBack) this.#startOver();
+    return isBack;
+  }
+
+  async #refresh(page?: ThreadFilter): Promise<Changes> {
+    const { env, providers, roots, littleBytes = LITTLE_BYTES, onProgress } = this.#options;
+    const seen = await lookAround({ env, store: this.store, providers, roots });
+    this.#discovery = { roots: seen.roots, problems: seen.problems };
+    this.#backlog = null;
+    this.texts.forget();
+    const recorded = new Set(seen.roots.filter((root) => root.recorded).map((root) => root.path));
+    const there = [...seen.files.values()].filter((found) => found !== null);
+    if (page === undefined || there.reduce((sum, { stamp }) => sum + stamp.size, 0) <= littleBytes) {
+      const changes = await this.#take(seen.files, seen.known, onProgress);
+      seen.seal();
+      return changes;
+    }
+    const backlog = new Backlog(there.map((found) => toRead(found, recorded.has(found.root))));
+    let changes = await this.#take(new Map([...seen.files].filter(([, found]) => found === null)), seen.known);
+    await readPage(this, backlog, page, async (paths) => {
+      this.#backlog = backlog;
+      changes = bothChanges(changes, await this.#refreshPaths(paths));
+      this.#reportProgress();
+    });
+    this.#backlog = backlog;
+    return backlog.newestMs === null ? bothChanges(changes, await this.#refresh()) : changes;
+  }
+
+  /** Whether the file lists further root folders. */
+  isListOfRoots(path: string): boolean {
+    const { env, providers = PROVIDERS } = this.#options;
+    return providers.some(({ name }) => path === followedRoots(env, name));
+  }
+
+  /** Creates the folders for recordings of live sources, so that they can be watched. */
+  expectRecordings(): void {
+    const { env, providers = PROVIDERS } = this.#options;
+    for (const { name, recorded } of providers) {
+      if (recorded === undefined) continue;
+      try {
+        privateFolder(recordingsRoot(env, name));
+      } catch {
+        // If nothing can be written, nothing will be recorded either.
+      }
+    }
+  }
+
+  /** Skips discovery: `refreshPaths` then reads single files below these folders. */
+  lookBelow(roots: readonly RootSeen[]): void {
+    this.#discovery = { roots, problems: [] };
+  }
+
+  /** The same for single files: new, changed and deleted ones. */
+  refreshPaths(paths: readonly string[]): Promise<Changes> {
+    return this.#withStore(() => this.#refreshPaths(paths));
+  }
+
+  async #refreshPaths(paths: readonly string[]): Promise<Changes> {
+    const { store } = this;
+    const looked = new Map<string, Found | null>();
+    const known = new Map<string, FileState>();
+    for (const path of new Set(paths.map(knownAs))) {
+      const found = lookAt(path, this.roots);
+      const state = store.file(path);
+      if (found === null && state !== null) miss(store, state, looked, known);
+      if (found === null) continue;
+      looked.set(path, found);
+      if (state !== null) known.set(path, state);
+    }
+    return this.#take(looked, known);
+  }
+
+  async #take(files: ReadonlyMap<string, Found | null>, known: ReadonlyMap<string, FileState>, onProgress?: LibraryOptions["onProgress"]): Promise<Changes> {
+    const { env, price } = this.#options;
+    const { store } = this;
+    const rootOf = (path: string) => this.roots.find((r) => r.path === path);
+    const moved = await this.#manual.read(env, store);
+    this.#followBasis();
+    const byOthers = store.toldByOthers();
+    if (byOthers.length > 0) this.texts.forget();
+    const threads = new Set<AgentKey>([...moved, ...byOthers]);
+    const project = (later?: (thread: AgentKey) => boolean) => {
+      for (const thread of projectStale(store, this.#context(), price, later)) threads.add(thread);
+    };
+    for (const [where] of this.#unreadable)
+      if (files.has(where) || [...files.keys()].some((path) => where.startsWith(objectPath(path, "")))) this.#unreadable.delete(where);
+    const changed = await sync(store, { files, rootOf }, known, {
+      counts: this.counts,
+      onUnreadable: (problem) => this.#unreadable.set(problem.where, problem),
+      ...(onProgress === undefined ? {} : { onProgress }),
+      onTextsLeft: (paths) => this.texts.leave(paths),
+      // The file being read names its thread; that one is not complete yet.
+      onWritten: (reading, written) => project((thread) => !written.has(thread) || reading.includes(partsOf(thread).thread)),
+    });
+    project();
+    this.#manual.follow(store, (thread) => projectThreads(store, [thread], this.#context(), price));
+    return { threads, files: new Map(changed.map((path) => [path, known.get(path)?.lines ?? 0])) };
+  }
+
+  /** Keeps facts and forests in memory, for repeated queries about the same threads. */
+  keepAtHand(bytesOfFacts: number): void {
+    this.#bytesAtHand = bytesOfFacts;
+    this.store.keepFacts(bytesOfFacts);
+    this.#forests.isKeeping = true;
+  }
+
+  /** Drops cached facts and forests. They are loaded again when they are needed. */
+  release(): void {
+    this.#forests = new Forests();
+    this.store.keepFacts(0);
+    if (this.#bytesAtHand > 0) this.keepAtHand(this.#bytesAtHand);
+  }
+
+  /** Projects threads anew whose status may change without a new record. Returns whether any may still change. */
+  recheck(): Promise<boolean> {
+    return this.#withStore(async () => {
+      for (const key of this.unsettled()) projectThreads(this.store, [threadOf(key)], this.#context(), this.#options.price);
+      return this.mayChange();
+    });
+  }
+
+  /** Whether the status of any thread may change without a new record. */
+  mayChange(): boolean {
+    return this.unsettled().length > 0;
+  }
+
+  /** The threads whose status may. */
+  unsettled(): readonly AgentKey[] {
+    return this.store.unsettled(this.under, this.now() - this.longestSilenceMs);
+  }
+
+  #context(): LinkContext {
+    const { liveness = processLiveness, staleAfterMs = STALE_AFTER_MS } = this.#options;
+    const [manual, under] = [this.#manual.links, this.under];
+    return { now: this.now(), liveness, staleAfterMs, manual, under, onForest: (versions, forest) => this.#forests.keep({ versions, manual, under }, forest) };
+  }
+
+  #followBasis() {
+    const { basis = "" } = this.#options;
+    const { store } = this;
+    if ((store.note("basis") ?? "") === basis) return;
+    store.invalidate();
+    store.setNote("basis", basis);
+  }
+
+  /** The trees that contain these threads, as of now. */
+  forestOf(threads: readonly AgentKey[]): Forest {
+    const context = this.#context();
+    const known = (related: readonly AgentKey[]) => this.#forests.find({ ...context, versions: this.store.versions(related) });
+    const related = components(this.store, threads.map(threadOf), context.manual);
+    return together(related.map((some) => known(some) ?? linkThreads(this.store, some, context).forest));
+  }
+
+  /** All trees, newest first, one forest at a time, so that memory does not grow with their number. */
+  *forests(): Generator<Forest> {
+    const seen = new Set<AgentKey>();
+    for (const { key } of this.#rows({})) {
+      if (seen.has(key)) continue;
+      const forest = this.forestOf([key]);
+      for (const root of forest.roots) seen.add(root);
+      yield forest;
+    }
+  }
+
+  /** Records of top-level threads, newest activity first. Those whose status may change are linked as of now. */
+  *threads(filter: ThreadFilter): Generator<AgentRecord> {
+    for (const { record } of this.threadRows(filter)) yield record;
+  }
+
+  /** The same, with the position of each, so that a next page can continue after it. */
+  *threadRows(filter: ThreadFilter): Generator<ThreadRow> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    for (const { key, lastActivity, settled, cwd, record: stored } of this.#rows(filter)) {
+      if (left <= 0) return;
+      if (filter.cwd !== undefined && (cwd === null || !isWithin(cwd, filter.cwd, IGNORES_CASE))) continue;
+      const record = settled ? stored : this.#recordNow(key);
+      if (filter.running === true && record.status !== "running") continue;
+      if (filter.status !== undefined && record.status !== filter.status) continue;
+      if (filter.project !== undefined && record.project !== filter.project) continue;
+      left -= 1;
+      yield { record, place: { key, lastActivity } };
+    }
+  }
+
+  #recordNow(key: AgentKey): AgentRecord {
+    return withoutChildren(treeOf(this.forestOf([key]), key, this.#options.price));
+  }
+
+  *#rows(filter: ThreadFilter): Generator<RootRow> {
+    const query: RootFilter = {
+      under: this.under,
+      limit: Math.min(PAGE, filter.limit ?? PAGE),
+      ...(filter.provider === undefined ? {} : { provider: filter.provider }),
+      ...(filter.since === undefined ? {} : { since: filter.since }),
+      ...(filter.after === undefined ? {} : { after: filter.after }),
+    };
+    for (let page = this.store.roots(query); page.length > 0; ) {
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined || page.length < query.limit) return;
+      page = this.store.roots({ ...query, after: last });
+    }
+  }
+
+  /** The file, or the object of a database, behind the path in a record, if it still exists. */
+  source(path: string): Found | undefined {
+    const file = lookAt(path, this.roots);
+    const state = file === null ? this.store.file(path) : null;
+    if (state === null || state.within === null || state.gone) return file ?? undefined;
+    const database = lookAt(state.within, this.roots);
+    return database === null ? undefined : { ...database, object: path.slice(state.within.length + 1), stamp: { ...database.stamp, size: state.size } };
+  }
+
+  close(): void {
+    this.store.close();
+  }
+}

@@ -1,0 +1,127 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { keep, keptPath, manualLinks } from "./kept-file.ts";
+
+let home = "";
+let messages: string[] = [];
+const env = () => ({ RETINUE_HOME: home });
+const talk = (text: string) => messages.push(text);
+const DAY_MS = 24 * 3_600_000;
+/** Of SQLite, where nobody says otherwise. */
+const PAGE = 4_096;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "retinue-kept-"));
+  messages = [];
+});
+afterEach(() => rmSync(home, { recursive: true }));
+
+const linkTo = (parent: string, at = 1) => ({ child: "claude:c" as AgentKey, parent: parent as AgentKey, at, call: null, request: null });
+
+async function decide(parent: string): Promise<void> {
+  const kept = await keep(env(), talk);
+  kept.link(linkTo(parent));
+  kept.close();
+}
+
+/** Junk over everything but the first page, so that the damage is met only when a table is read. */
+function damage(from = PAGE): void {
+  const path = keptPath(env());
+  const { size } = statSync(path);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(size - from, 0xa5), 0, size - from, from);
+  closeSync(file);
+}
+
+const names = () => readdirSync(home).filter((name) => !/-(?:wal|shm)$/.test(name));
+const aside = () => names().filter((name) => name.startsWith("kept.sqlite.damaged-"));
+
+describe("what people decided", () => {
+  it("is copied with private permissions, again after a day if it changed, and the previous copy is kept", async () => {
+    await decide("claude:a");
+    const copy = `${keptPath(env())}.copy`;
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    const first = readFileSync(copy);
+    await decide("claude:b");
+    expect(readFileSync(copy).equals(first)).toBe(true);
+    const yesterday = (Date.now() - DAY_MS - 1_000) / 1_000;
+    utimesSync(copy, yesterday, yesterday);
+    // Another process: this one has tried within the hour.
+    const script = `import { keep } from ${JSON.stringify(new URL("./kept-file.ts", import.meta.url).href)}; (await keep(${JSON.stringify(env())})).close();`;
+    execFileSync(process.execPath, ["--input-type=module", "-e", script]);
+    expect(readFileSync(`${copy}-before`).equals(first)).toBe(true);
+    expect(readFileSync(copy).equals(first)).toBe(false);
+    expect(names().sort()).toEqual(["kept.sqlite", "kept.sqlite.copy", "kept.sqlite.copy-before"]);
+  });
+
+  it("is restored from its copy if the file is damaged, which is moved aside and reported", async () => {
+    await decide("claude:a");
+    damage();
+    const damaged = readFileSync(keptPath(env()));
+    expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:a"]);
+    expect(aside().length).toBe(1);
+    expect(readFileSync(join(home, aside()[0] as string)).equals(damaged)).toBe(true);
+    expect(messages.length).toBe(1);
+    expect(messages[0]).toContain("was restored");
+    expect(statSync(keptPath(env())).mode & 0o777).toBe(0o600);
+    await decide("claude:b");
+    expect((await manualLinks(env(), talk))?.map(({ parent }) => parent)).toEqual(["claude:b"]);
+    expect(messages.length).toBe(1);
+  });
+
+  it("is saved from the damaged file itself where every row can still be read", async () => {
+    await decide("claude:a");
+    await decide("claude:after the copy");
+    const kept = await keep(env(), talk);
+    kept.close();
+    // The index of a table, which a copy does not need.
+    const db = new DatabaseSync(keptPath(env()));
+    const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'outbox_batch'").get() as { rootpage: number };
+    db.close();
+    const file = openSync(keptPath(env()), "r+");
+    writeSync(file, Buffer.alloc(PAGE, 0xa5), 0, PAGE, (rootpage - 1) * PAGE);
+    closeSync(file);
+    const again = await keep(env(), talk);
+    again.outbox.open("somewhere", null);
+    again.outbox.put("somewhere", "thread", () => [{ key: "k", place: "p", isEnd: true, batch: "b", what: "w", body: new Uint8Array(8) }], 1);
+    expect(again.outbox.destinations().map(({ name }) => name)).toEqual(["somewhere"]);
+    expect(again.links().map(({ parent }) => parent)).toEqual(["claude:after the copy"]);
+    again.close();
+    expect(messages.join()).toContain("all its data was saved");
+  });
+
+  it("begins empty where no copy is good, and nothing is deleted", async () => {
+    await decide("claude:a");
+    writeFileSync(`${keptPath(env())}.copy`, "junk");
+    damage(0);
+    expect(await manualLinks(env(), talk)).toEqual([]);
+    expect(aside().length).toBe(1);
+    expect(messages[0]).toContain("no good copy");
+  });
+
+  it("is mended while it is open, wherever the damage is met", async () => {
+    await decide("claude:a");
+    const kept = await keep(env(), talk);
+    damage();
+    expect(kept.cards()).toEqual([]);
+    expect(kept.links().length).toBe(1);
+    kept.close();
+    expect(aside().length).toBe(1);
+  });
+
+  it("leaves a file that another process put in its place alone", async () => {
+    await decide("claude:a");
+    const [one, two] = [await keep(env(), talk), await keep(env(), talk)];
+    damage();
+    expect([one.links().length, two.links().length, one.cards().length, two.cards().length]).toEqual([1, 1, 0, 0]);
+    one.close();
+    two.close();
+    expect(aside().length).toBe(1);
+    expect(existsSync(keptPath(env()))).toBe(true);
+  });
+});

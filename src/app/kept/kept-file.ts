@@ -1,0 +1,178 @@
+import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import type { ManualLink } from "../../core/link/parents.ts";
+import type { Kept } from "../../core/ports/kept.ts";
+import { faultKind } from "../../stores/fault.ts";
+import { privateDatabase, writePrivate } from "../../transports/private.ts";
+import { join } from "../../transports/system/paths.ts";
+import { keptFiles } from "../databases.ts";
+import { asFailure, Failure } from "../failure.ts";
+import { type Env, madeHome, retinueHome } from "../home.ts";
+import { identityOf } from "../ingest/index-file.ts";
+
+export const keptPath = (env: Env) => join(retinueHome(env), "kept.sqlite");
+
+/** The last good copies, newest first. */
+const copiesOf = (path: string) => [`${path}.copy`, `${path}.copy-before`] as const;
+const COPY_AFTER_MS = 24 * 3_600_000;
+/** Interval between attempts to make a copy, for example on a full disk. */
+const TRY_AFTER_MS = 3_600_000;
+
+type Talk = (text: string) => void;
+/** Damage is always reported, also with --quiet. */
+const toStderr: Talk = (text) => void process.stderr.write(`retinue: ${text}\n`);
+
+/**
+ * Opens kept.sqlite, creating it on first use. If it is damaged, moves it aside and restores what can be read before
+ * the call returns. Opens it read-only if it cannot be written.
+ */
+export async function keep(env: Env, talk: Talk = toStderr): Promise<Kept> {
+  const path = keptPath(env);
+  const files = await keptFiles();
+  let identity: string | null = null;
+  let kept: Kept | null = null;
+  const open = (): Kept => {
+    try {
+      madeHome(env);
+      privateDatabase(path);
+      return files.open(path);
+    } catch (error) {
+      if (faultKind(error) !== "unwritable" || !existsSync(path)) throw error;
+      return files.open(path, { readOnly: true });
+    } finally {
+      identity = identityOf(path);
+    }
+  };
+  const tried = <T>(work: (kept: Kept) => T): T => {
+    try {
+      kept ??= open();
+      return work(kept);
+    } catch (error) {
+      // Reopen the file for the next call.
+      if (faultKind(error) !== null) {
+        close(kept);
+        kept = null;
+      }
+      throw error;
+    }
+  };
+  const mended = <T>(work: (kept: Kept) => T): T => {
+    try {
+      try {
+        return tried(work);
+      } catch (error) {
+        if (faultKind(error) !== "damaged") throw error;
+        restore(path, identity, error as Error, files.copy, talk);
+        return tried(work);
+      }
+    } catch (error) {
+      throw asFailure(error, `cannot use ${path}`) ?? error;
+    }
+  };
+  try {
+    mended(() => null);
+  } catch (error) {
+    throw error instanceof Failure ? error : new Failure("failed", `cannot open ${path}: ${(error as Error).message}`, [], error);
+  }
+  // Proxies every method of a part to the file that is open when it is called.
+  const mending = <T extends object>(part: (kept: Kept) => T): T => {
+    const methods = Object.keys(mended(part)).map((name) => [
+      name,
+      (...args: unknown[]) => mended((now) => Reflect.apply(Reflect.get(part(now), name) as (...args: unknown[]) => unknown, null, args)),
+    ]);
+    return Object.fromEntries(methods) as T;
+  };
+  return {
+    ...mending((now) => now),
+    outbox: mending((now) => now.outbox),
+    close: () => {
+      mended((now) => copyDaily(now, path));
+      close(kept);
+    },
+  };
+}
+
+function close(kept: Kept | null): void {
+  try {
+    kept?.close();
+  } catch {
+    // Closed when the process ends.
+  }
+}
+
+const triedAt = new Map<string, number>();
+
+/** Makes a copy at most once a day. A copy that fails is tried again later; damage found during the copy is thrown. */
+function copyDaily(kept: Kept, path: string): void {
+  const [copy, before] = copiesOf(path);
+  const made = modifiedAt(copy);
+  const changed = Math.max(modifiedAt(path), modifiedAt(`${path}-wal`));
+  if (made > changed || Date.now() - made < COPY_AFTER_MS || Date.now() - (triedAt.get(path) ?? 0) < TRY_AFTER_MS) return;
+  triedAt.set(path, Date.now());
+  const draft = `${copy}.${process.pid}`;
+  try {
+    writePrivate(draft, "");
+    kept.copyInto(draft);
+    if (existsSync(copy)) renameSync(copy, before);
+    renameSync(draft, copy);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    if (faultKind(error) === "damaged") throw error;
+  }
+}
+
+const modifiedAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** Moves the damaged file aside. Replaces it by its readable contents, else by the last good copy, else by nothing. */
+function restore(path: string, identity: string | null, error: Error, save: (from: string, to: string) => boolean, talk: Talk): void {
+  // Another process has already restored it.
+  if (identityOf(path) !== identity) return;
+  const draft = `${path}.restored-${process.pid}`;
+  rmSync(draft, { force: true });
+  writePrivate(draft, "");
+  const from = [path, ...copiesOf(path)].find((one) => existsSync(one) && save(one, draft));
+  const aside = `${path}.damaged-${Date.now()}`;
+  // The path must always exist, because a process that opens it otherwise creates an empty file.
+  linkOrMove(path, aside);
+  for (const suffix of ["-wal", "-shm"]) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  if (from === undefined) for (const empty of [draft, path]) rmSync(empty, { force: true });
+  else renameSync(draft, path);
+  const outcome =
+    from === undefined
+      ? "no good copy exists, so links, cards and the outbox are empty"
+      : from === path
+        ? "all its data was saved"
+        : `the copy of ${new Date(modifiedAt(from)).toISOString()} was restored; later changes are lost`;
+  talk(`${path} was damaged (${error.message}); it was moved to ${aside}; ${outcome}`);
+}
+
+function linkOrMove(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    // The file system has no hard links.
+    renameSync(from, to);
+  }
+}
+
+/** Reading must not create the file. Null if it cannot be read. */
+export async function manualLinks(env: Env, talk?: Talk): Promise<readonly ManualLink[] | null> {
+  if (!existsSync(keptPath(env))) return [];
+  try {
+    const kept = await keep(env, talk);
+    try {
+      return kept.links();
+    } finally {
+      kept.close();
+    }
+  } catch (error) {
+    if (error instanceof Failure) return null;
+    throw error;
+  }
+}
+
+export function linksChanged(before: readonly ManualLink[], now: readonly ManualLink[]): readonly ManualLink[] {
+  // Links written by older versions have no call and no request.
+  const nameOf = ({ child, parent, call, request }: ManualLink) => JSON.stringify([child, parent, call ?? null, request ?? null]);
+  const same = (a: ManualLink) => (b: ManualLink) => nameOf(a) === nameOf(b);
+  return [...before.filter((link) => !now.some(same(link))), ...now.filter((link) => !before.some(same(link)))];
+}

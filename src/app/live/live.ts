@@ -1,0 +1,226 @@
+import { threadOf } from "../../core/facts/ids.ts";
+import { plural } from "../../core/tools/format.ts";
+import { ROOT_ITSELF } from "../../transports/files.ts";
+import { basename, dirname, join } from "../../transports/system/paths.ts";
+import { type Watching, type WatchOptions, watchFolders } from "../../transports/watch.ts";
+import { bothChanges, type Changes, NO_CHANGES } from "../ingest/changes.ts";
+import type { Library } from "../ingest/library.ts";
+import { persistently, type RetryOptions } from "./retry.ts";
+import { Troubles } from "./troubles.ts";
+
+export interface LiveOptions {
+  readonly signal: AbortSignal;
+  /** Receives one message when a problem begins, and one when it is over. */
+  readonly talk?: (words: string) => void;
+  /** Current problems. */
+  readonly troubles?: Troubles;
+  /** Cached facts are dropped after this time without activity. */
+  readonly releaseMs?: number;
+  /** Called when they were dropped. */
+  readonly onRelease?: () => void;
+  /** Receives a function for reporting changed files earlier than the operating system does; without files: check the index. */
+  readonly onWatching?: (report: (paths: readonly string[]) => void) => void;
+}
+
+/** The threads that are shown before the rest is read. */
+export const FIRST_PAGE = { limit: 50 } as const;
+/** A growing file is polled this often, until it has not changed for `QUIET_MS`. */
+const POLL_MS = 50;
+const QUIET_MS = 2_000;
+/** Minimum interval between two links, however fast files grow. */
+const RELINK_MS = 100;
+/** After each round it pauses for this many times the CPU time of the round, which bounds the share of a core that rounds take. */
+const REST_FACTOR = 3;
+const LONGEST_REST_MS = 2_000;
+/** Size of the fact cache: enough for about twenty busy threads. */
+const LIVE_BYTES = 64 << 20;
+/** The operating system queues at least this many notifications and drops the rest; above it, everything is checked. */
+const CROWD = 8_192;
+/** While the memory store is used, the index file is tried again after this time, then after twice as long, and so on. */
+const FIRST_RETURN_MS = 1_000;
+const LONGEST_RETURN_MS = 60_000;
+/** Records written while the index was replaced may have been read already. */
+const SLACK_MS = 60_000;
+/** Memory that only busy threads need is released after this time without activity. */
+const RELEASE_MS = 150_000;
+/** While something runs, its process is checked this often, because a killed process writes nothing. */
+const PULSE_MS = 1_000;
+
+/**
+ * Yields changes once the library has synced them; no threads if only time has passed for running ones.
+ * Begins when the newest threads are right. The rest is read in between (`Library.reading`), and when that is done it
+ * yields once more. While nothing runs and nothing is written there are no timers, only file system notifications,
+ * but for one after the last activity.
+ * Never fails and never ends by itself: failed work is retried.
+ */
+export async function* live(library: Library, { talk = () => {}, troubles = new Troubles(), ...options }: LiveOptions): AsyncGenerator<Changes> {
+  for (let isFirst = true; !options.signal.aborted; isFirst = false) yield* watchOn(library, { ...options, talk, troubles }, isFirst);
+}
+
+type AllOptions = LiveOptions & RetryOptions;
+
+/** Until the list of root folders changes. */
+async function* watchOn(library: Library, options: AllOptions, isFirst: boolean): AsyncGenerator<Changes> {
+  const { signal, talk, troubles, onWatching, onRelease, releaseMs = RELEASE_MS } = options;
+  const changed = new Set<string>();
+  const growing = new Map<string, number>();
+  let isElsewhere = false;
+  let noted = 0;
+  let wake: () => void = () => {};
+  const { decisions } = library;
+  const note = (paths: readonly string[]) => {
+    for (const path of paths) {
+      // Of retinue's own files, only manual links and cards may be changed by other processes.
+      if (dirname(path) === dirname(decisions) && path !== decisions) continue;
+      isElsewhere ||= library.isListOfRoots(path);
+      noted += 1;
+      changed.add(path);
+      if (path !== decisions) growing.set(path, performance.now());
+    }
+    if (changed.size > 0 || paths.length === 0) wake();
+  };
+  let { replaced } = library.index;
+  let goodAt = library.now();
+  // After the store was replaced, everything was read anew, and most of it has not changed.
+  const newsIn = (changes: Changes): Changes =>
+    library.index.replaced === replaced
+      ? changes
+      : { ...changes, threads: new Set(Array.from(library.threadRows({ since: goodAt - SLACK_MS }), ({ place }) => place.key)) };
+  const lookAround = () => persistently(() => library.refresh(FIRST_PAGE), options);
+  library.keepAtHand(LIVE_BYTES);
+  library.expectRecordings();
+  // Which folders to watch is known only after discovery.
+  const before = await lookAround();
+  if (before === null) return;
+  const watching = await watchLibrary(library, {
+    onPaths: note,
+    onError: (error) => talk(`watching: ${error.message}`),
+    onPolled: (folders) => troubles.set("polling", pollingOf(folders)),
+  });
+  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  try {
+    let nextRoundAt = 0;
+    let nextPulseAt = 0;
+    let isReleased = false;
+    let runs = true;
+    let [returnAt, returnPause] = [0, FIRST_RETURN_MS];
+    // Reads what was written before the watch began.
+    const more = await lookAround();
+    if (more === null) return;
+    onWatching?.(note);
+    const news = isFirst ? NO_CHANGES : newsIn(bothChanges(before, more));
+    ({ replaced } = library.index);
+    goodAt = library.now();
+    yield news;
+    while (!signal.aborted) {
+      let isWoken = false;
+      const woken = new Promise<void>((resolve) => {
+        wake = () => {
+          isWoken = true;
+          resolve();
+        };
+      });
+      const isAway = library.index.mayReturn;
+      const [wasBehind, wasReading] = [library.isBehind, library.reading !== null];
+      troubles.set("index-unusable", library.index.trouble);
+      if (!isAway) [returnAt, returnPause] = [0, FIRST_RETURN_MS];
+      else if (returnAt === 0) returnAt = performance.now() + returnPause;
+      const idle = isAway ? Math.max(0, returnAt - performance.now()) : null;
+      const pause = changed.size > 0 || wasBehind ? 0 : growing.size > 0 ? POLL_MS : runs ? Math.min(PULSE_MS, idle ?? PULSE_MS) : idle;
+      const timer = pause !== null ? after(pause) : isReleased ? null : after(releaseMs, true);
+      await Promise.race([woken, aborted, ...(timer === null ? [] : [timer.over])]);
+      timer?.cancel();
+      if (signal.aborted || isElsewhere) return;
+      if (pause === null && !isWoken) {
+        library.release();
+        onRelease?.();
+        isReleased = true;
+        continue;
+      }
+      isReleased = false;
+      const late = wasBehind ? await persistently(() => caughtUp(library), options) : NO_CHANGES;
+      if (late === null) return;
+      const resting = after(Math.max(0, nextRoundAt - performance.now()));
+      await Promise.race([resting.over, aborted]);
+      resting.cancel();
+      if (signal.aborted) return;
+      const [began, cpuBefore] = [performance.now(), process.cpuUsage()];
+      const paths = new Set([...changed, ...growing.keys()]);
+      changed.clear();
+      const isCrowd = noted > CROWD;
+      noted = 0;
+      if (isAway && began >= returnAt) {
+        returnPause = Math.min(2 * returnPause, LONGEST_RETURN_MS);
+        returnAt = 0;
+        await persistently(() => library.returnToFile(), options);
+      }
+      const isPulse: boolean = runs && began >= nextPulseAt;
+      const round = await persistently(async (): Promise<{ readonly changes: Changes; readonly runsNow: boolean }> => {
+        const found = isCrowd ? await library.refresh(FIRST_PAGE) : await library.refreshPaths([...paths]);
+        const runsNow: boolean = isPulse ? await library.recheck() : found.threads.size > 0 ? library.mayChange() : runs;
+        return { changes: newsIn({ ...found, threads: late.threads.union(found.threads) }), runsNow };
+      }, options);
+      if (round === null) return;
+      const { changes, runsNow } = round;
+      for (const path of changes.files.keys()) growing.set(path, performance.now());
+      for (const [path, at] of growing) if (performance.now() - at > QUIET_MS) growing.delete(path);
+      const isReplaced = library.index.replaced !== replaced;
+      ({ replaced } = library.index);
+      goodAt = library.now();
+      runs = runsNow;
+      const isDone = wasReading && library.reading === null;
+      if (changes.threads.size === 0 && !isPulse && !isReplaced && !isDone) continue;
+      const known = performance.now();
+      yield changes;
+      const rest = Math.min(REST_FACTOR * cpuMsSince(cpuBefore), LONGEST_REST_MS);
+      nextRoundAt = Math.max(known + RELINK_MS, performance.now() + rest);
+      if (isPulse) nextPulseAt = Math.max(known + PULSE_MS, nextRoundAt);
+    }
+  } finally {
+    await watching.stop();
+  }
+}
+
+/** Postponed files are old: of the threads that they changed, only those on the first page are reported. */
+async function caughtUp(library: Library): Promise<Changes> {
+  const changes = await library.catchUp();
+  if (changes.threads.size === 0) return NO_CHANGES;
+  const shown = library.store.roots({ under: library.under, ...FIRST_PAGE }).map(({ key }) => threadOf(key));
+  return { ...changes, threads: changes.threads.intersection(new Set(shown)) };
+}
+
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+const pollingOf = (folders: number) => (folders === 0 ? null : `cannot watch ${plural(folders, "folder")}; they are polled, and changes there show later`);
+
+/** The problem that watching the library would have now; null if all of it can be watched. */
+export async function pollingNow(library: Library): Promise<string | null> {
+  const watching = await watchLibrary(library, { onPaths: () => {}, onError: () => {} });
+  const { polled } = watching;
+  await watching.stop();
+  return pollingOf(polled);
+}
+
+/** Watches the folders in which records are and will be written. */
+function watchLibrary(library: Library, options: WatchOptions): Promise<Watching> {
+  // A root with a wildcard that matches no folder yet is not waited for.
+  const named = library.roots.filter((root) => !root.path.includes("*"));
+  const folders = named.flatMap((root) => root.folders.filter((folder) => folder !== ROOT_ITSELF).map((folder) => join(root.path, folder)));
+  const shallow = library.roots
+    .filter((root) => root.provider.rootFiles === true || root.loose !== null)
+    .map(({ path, folders, exists, provider }) => (folders.length === 0 || (!exists && provider.stream(basename(path)) !== null) ? dirname(path) : path));
+  return watchFolders(folders, [...shallow, dirname(library.decisions)], options);
+}
+
+/** `isMinor`: it does not keep the process running. */
+function after(ms: number, isMinor = false): { readonly over: Promise<void>; readonly cancel: () => void } {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+    if (isMinor) timer.unref();
+  });
+  return { over, cancel: () => clearTimeout(timer) };
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from "node:crypto";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import { agentOf, type Forest } from "../../core/link/link.ts";
+import type { AgentEvent, EventDraft } from "../../core/views/event.ts";
+import type { Library } from "../ingest/library.ts";
+import { draftOf, EventReader, type EventSource, type PlacedEvent, WHOLE_DOCUMENT } from "./events.ts";
+import { summaryOf } from "./markup.ts";
+import { draftsAt } from "./record-at.ts";
+
+/**
+ * The events of one agent in the order in which they became known: history by time, then new ones. Stores only places;
+ * texts are read from the files on demand, so that a long history needs little memory.
+ */
+export class EventLog {
+  /** Identifies this log; positions are valid only within it. */
+  readonly serial = newSerial();
+  readonly key: AgentKey;
+  readonly #library: Library;
+  readonly #reader: EventReader;
+  readonly #entries: Entry[] = [];
+  readonly #generations = new Map<string, number>();
+  #uri = "";
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(library: Library, key: AgentKey) {
+    this.key = key;
+    this.#library = library;
+    this.#reader = new EventReader(library);
+  }
+
+  get length(): number {
+    return this.#entries.length;
+  }
+
+  /** Reads and returns new events. Null if a file was replaced; the log is then invalid. */
+  next(forest: Forest): Promise<readonly AgentEvent[] | null> {
+    const result = this.#turn.then(() => this.#next(forest));
+    // The caller gets the error; the next call must not fail because of it.
+    this.#turn = result.catch(() => null);
+    return result;
+  }
+
+  async #next(forest: Forest): Promise<readonly AgentEvent[] | null> {
+    const agent = agentOf(forest, this.key);
+    for (const { path } of agent.files) {
+      // Files that change in place are read again each time.
+      if (this.#library.source(path)?.stream.shape !== "lines") continue;
+      const generation = this.#library.store.file(path)?.generation ?? 0;
+      const before = this.#generations.get(path) ?? generation;
+      if (before !== generation) return null;
+      this.#generations.set(path, generation);
+    }
+    this.#uri = agent.uri;
+    const found = await this.#reader.nextPlaced(forest, [this.key]);
+    for (const one of found) this.#entries.push(entryOf(one));
+    return found.map(({ event }) => event);
+  }
+
+  /** Epoch milliseconds; 0 if the record has no time. */
+  timeOf(index: number): number {
+    return Date.parse(this.#entries[index]?.event.at ?? "") || 0;
+  }
+
+  /** Number of events and their time range, without status events. */
+  get span(): LogSpan {
+    const times = this.#entries.flatMap(({ event }) => (event.kind === "status" ? [] : [Date.parse(event.at ?? "") || 0]));
+    const known = times.filter((time) => time > 0);
+    return { events: times.length, first: known.length === 0 ? null : Math.min(...known), last: known.length === 0 ? null : Math.max(...known) };
+  }
+
+  idAt(index: number): string | null {
+    const entry = this.#entries[index];
+    return entry === undefined || entry.event.kind === "status" ? null : idOf(entry);
+  }
+
+  /** At most `limit` events from this position. */
+  async page(from: number, limit: number, records: Records = new Map()): Promise<readonly AgentEvent[]> {
+    const events: AgentEvent[] = [];
+    for (const entry of this.#entries.slice(from, from + limit)) events.push(await this.#whole(entry, records));
+    return events;
+  }
+
+  /** The event with this id. */
+  async find(id: string): Promise<AgentEvent | null> {
+    const entry = this.#entries.find((e) => idOf(e) === id);
+    return entry === undefined ? null : this.#whole(entry, new Map());
+  }
+
+  async #whole({ event, from }: Entry, records: Records): Promise<AgentEvent> {
+    const whole = { ...event, uri: this.#uri };
+    if (from === null) return whole;
+    const record = `${from.path}${placeName(from)}`;
+    const drafts = records.get(record) ?? (await draftsAt(this.#library, from));
+    records.set(record, drafts);
+    const draft = draftOf(drafts, event, from);
+    const tool = event.tool && { ...event.tool, input: draft?.tool?.input ?? null };
+    return { ...whole, id: idOf({ event, from }), text: draft?.text ?? null, summary: draft === undefined ? null : summaryOf(draft), tool };
+  }
+}
+
+export interface LogSpan {
+  readonly events: number;
+  readonly first: number | null;
+  readonly last: number | null;
+}
+
+/** Cache of records read for one page: one record may contain many events. */
+type Records = Map<string, readonly EventDraft[]>;
+
+/** An event without the parts that can be read again. */
+type Entry = Pick<PlacedEvent, "event" | "from">;
+
+function entryOf({ event, from }: PlacedEvent): Entry {
+  return from === null
+    ? { event, from }
+    : { event: { ...event, uri: "", id: "", text: null, summary: null, tool: event.tool && { ...event.tool, input: null } }, from };
+}
+
+const idOf = ({ event, from }: Entry) => (from === null ? event.id : `${from.path}${placeName(from)}#${from.draft}`);
+const placeName = ({ place }: EventSource) => (place === WHOLE_DOCUMENT ? "" : `:${"row" in place ? place.row : place.line}`);
+
+const newSerial = () => randomBytes(6).toString("hex");
+
+/** The logs of several agents merged, in the order in which events became known. */
+export class MergedLog {
+  readonly serial = newSerial();
+  readonly #places: { readonly log: EventLog; readonly index: number }[] = [];
+  readonly #taken = new Map<EventLog, number>();
+
+  get length(): number {
+    return this.#places.length;
+  }
+
+  /** Appends the new events of these logs, sorted by time among themselves. */
+  take(logs: readonly EventLog[]): void {
+    const fresh = logs.flatMap((log) => {
+      const from = this.#taken.get(log) ?? 0;
+      this.#taken.set(log, log.length);
+      return Array.from({ length: log.length - from }, (_, i) => ({ log, index: from + i, time: log.timeOf(from + i) }));
+    });
+    fresh.sort((a, b) => a.time - b.time);
+    for (const { log, index } of fresh) this.#places.push({ log, index });
+  }
+
+  /** All events from this position, with id and time; without status events. */
+  happened(from: number): { readonly id: string; readonly index: number; readonly time: number }[] {
+    return this.#places.slice(from).flatMap(({ log, index: at }, i) => {
+      const id = log.idAt(at);
+      return id === null ? [] : [{ id, index: from + i, time: log.timeOf(at) }];
+    });
+  }
+
+  async page(from: number, limit: number): Promise<readonly AgentEvent[]> {
+    const events: AgentEvent[] = [];
+    const records: Records = new Map();
+    for (const { log, index } of this.#places.slice(from, from + limit)) events.push(...(await log.page(index, 1, records)));
+    return events;
+  }
+}

@@ -1,0 +1,105 @@
+import { existsSync, statSync } from "node:fs";
+import { PROBLEMS, type Problem, type ProblemCode, type Severity } from "../../core/facts/problem.ts";
+import { system } from "../../transports/system/index.ts";
+import { type Env, retinueHome } from "../home.ts";
+import { indexPath, setAsideFiles } from "../ingest/index-file.ts";
+import type { Library } from "../ingest/library.ts";
+import { keptPath } from "../kept/kept-file.ts";
+import type { SettingsFile } from "../settings/settings.ts";
+
+export interface Examination {
+  readonly home: string;
+  readonly settings: { readonly path: string; readonly exists: boolean; readonly set: readonly string[] };
+  readonly kept: { readonly path: string; readonly exists: boolean; readonly links: number };
+  readonly index: { readonly path: string; readonly bytes: number; readonly files: number };
+  readonly roots: readonly {
+    readonly provider: string;
+    readonly product: string;
+    readonly path: string;
+    /** Copied by `retinue import`. */
+    readonly imported: boolean;
+    /** Recordings of live sources. */
+    readonly recorded: boolean;
+    readonly exists: boolean;
+    readonly files: number;
+    readonly bytes: number;
+  }[];
+  /** Number of threads by the product version that wrote them last. */
+  readonly versions: readonly { readonly provider: string; readonly version: string | null; readonly threads: number }[];
+  readonly threads: number;
+  readonly agents: number;
+  /** Internal transcripts, which are not agents. */
+  readonly internal: number;
+  /** How this operating system reports the processes of agents. */
+  readonly system: { readonly platform: string; readonly processes: string; readonly writers: string; readonly locks: string };
+  readonly problems: readonly {
+    readonly code: ProblemCode;
+    readonly severity: Severity;
+    readonly sentence: string;
+    readonly count: number;
+    readonly examples: readonly Problem[];
+  }[];
+}
+
+const EXAMPLES = 3;
+const SEVERITIES: readonly Severity[] = ["error", "data-loss", "info"];
+
+/** The report of `retinue doctor`. `polling`: why some folders are polled instead of watched. */
+export function examine(library: Library, { path, exists, set }: SettingsFile, env: Env, polling: string | null): Examination {
+  const { store, under } = library;
+  const roots = store.roots({ under, limit: Number.MAX_SAFE_INTEGER });
+  const byVersion = Map.groupBy(roots, (root) => `${root.provider} ${root.record.productVersion ?? ""}`);
+  return {
+    home: retinueHome(env),
+    settings: { path, exists, set },
+    kept: { path: keptPath(env), exists: existsSync(keptPath(env)), links: (JSON.parse(store.note("manual") ?? "[]") as unknown[]).length },
+    index: { path: indexPath(env), bytes: sizeOf(indexPath(env)), files: store.fileCount() },
+    roots: library.roots.map(({ provider, folders: _, loose: _loose, ...root }) => ({ provider: provider.name, product: provider.product, ...root })),
+    versions: [...byVersion.values()].flatMap(([first, ...more]) =>
+      first === undefined ? [] : [{ provider: first.provider, version: first.record.productVersion, threads: more.length + 1 }],
+    ),
+    threads: roots.length,
+    agents: roots.reduce((sum, root) => sum + root.record.counts.descendants, 0),
+    internal: roots.reduce((sum, root) => sum + root.internals, 0),
+    system: examineSystem(),
+    problems: countProblems(library, [
+      ...setAside(env),
+      ...(polling === null ? [] : [{ code: "folders-not-watched" as const, where: retinueHome(env), detail: polling }]),
+    ]),
+  };
+}
+
+/** The tool must find our own process; otherwise it does not work here. */
+function examineSystem(): Examination["system"] {
+  const { means, process: find } = system;
+  const isFound = typeof find(process.pid) !== "string";
+  return { platform: process.platform, ...means, ...(isFound ? {} : { processes: `not available (${means.processes} does not work)` }) };
+}
+
+function sizeOf(path: string): number {
+  return ["", "-wal"].reduce((sum, suffix) => sum + (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+/** Damaged databases that were moved aside. */
+function setAside(env: Env): readonly Problem[] {
+  const found = (path: string, code: ProblemCode) =>
+    setAsideFiles(path)
+      .filter((file) => !/-(?:wal|shm)$/.test(file))
+      .map((where) => ({ code, where, detail: `moved aside ${new Date(statSync(where).ctimeMs).toISOString()}` }));
+  return [...found(indexPath(env), "index-set-aside"), ...found(keptPath(env), "decisions-set-aside")];
+}
+
+function countProblems(library: Library, more: readonly Problem[]): Examination["problems"] {
+  const now = Map.groupBy([...library.problems, ...library.unfinished(), ...more], (problem) => problem.code);
+  const passing = [...now].map(([code, list]) => ({ code, count: list.reduce((sum, p) => sum + (p.times ?? 1), 0), examples: list }));
+  const byCode = Map.groupBy([...library.store.problems(EXAMPLES), ...passing], (p) => p.code);
+  return [...byCode]
+    .map(([code, list]) => ({
+      code,
+      severity: PROBLEMS[code][0],
+      sentence: PROBLEMS[code][1],
+      count: list.reduce((sum, p) => sum + p.count, 0),
+      examples: list.flatMap((p) => p.examples).slice(0, EXAMPLES),
+    }))
+    .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count);
+}

@@ -1,0 +1,41 @@
+import { nativeCall, placeOf } from "../../core/facts/ids.ts";
+import type { Forest, LinkedAgent } from "../../core/link/link.ts";
+import type { ParentEvidence } from "../../core/link/parents.ts";
+
+/** All evidence for an agent's parent and status, and what decided. */
+export function explain(forest: Forest, agent: LinkedAgent) {
+  const uriOf = (key: LinkedAgent["key"] | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
+  const decided = agent.evidence.find((e) => e.parent === agent.parent);
+  const piece = (e: ParentEvidence) => ({
+    decided: e === decided,
+    parent: uriOf(e.parent),
+    rule: e.rule,
+    source: e.source,
+    confidence: e.confidence,
+    toolCallId: e.call === null ? null : nativeCall(e.call),
+    says: e.says,
+    from: e.from === null ? null : placeOf(e.from),
+  });
+  const { status, statusSource, statusReason, activity } = agent.verdict;
+  return {
+    uri: agent.uri,
+    parent: uriOf(agent.parent),
+    forkedFrom: uriOf(agent.forkedFrom),
+    parentEvidence: agent.parent === null ? [] : agent.evidence.map(piece),
+    status: { status, statusSource, statusReason, activity },
+    statusEvidence: [
+      ...agent.statements.map((s) => ({ at: iso(s.at), says: `${s.state}: ${s.says}`, source: s.source, from: placeOf(s.id) })),
+      ...(agent.own === null
+        ? []
+        : [{ at: iso(agent.own.at), says: `own records: ${STANDS[agent.own.state]}`, source: "child_rollout", from: agent.files[0]?.path ?? null }]),
+    ],
+  };
+}
+
+const STANDS = {
+  answered: "the last response is complete",
+  failed: "the last response is an API error",
+  interrupted: "interrupted by the user",
+  open: "the last response is incomplete",
+} as const;
+const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

@@ -1,0 +1,108 @@
+import { existsSync } from "node:fs";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { keep, keptPath } from "../kept/kept-file.ts";
+import { isLoopback } from "../own-names.ts";
+import { type RelayView, ServerRelay } from "./relay.ts";
+import { relayedProvider, relayId, serverAddress } from "./relayed.ts";
+
+export interface RelayRequest {
+  readonly provider: string;
+  readonly url: string;
+  readonly password?: string | undefined;
+}
+
+/**
+ * The followed servers. The list is stored and resumed after a restart; passwords are kept in memory only. Servers on
+ * other machines must be listed in the settings, and only those get the password of the environment, because API
+ * clients must not learn it.
+ */
+export class Relays {
+  readonly #env: Env;
+  readonly #named: ReadonlySet<string>;
+  readonly #running = new Map<string, ServerRelay>();
+
+  /** `named`: URLs in the settings. */
+  constructor(env: Env, named: readonly string[]) {
+    this.#env = env;
+    this.#named = new Set(named.map((address) => serverAddress(address).url.href));
+  }
+
+  get list(): readonly RelayView[] {
+    return [...this.#running.values()].map(({ view }) => view);
+  }
+
+  /** Resumes the stored relays. */
+  async resume(): Promise<void> {
+    if (!existsSync(keptPath(this.#env))) return;
+    const kept = await keep(this.#env);
+    const failures: unknown[] = [];
+    try {
+      for (const { provider, url } of kept.relays()) {
+        try {
+          this.#start({ provider, url });
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    } finally {
+      kept.close();
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** A server is followed once; adding it again restarts it with the new password. */
+  async add(request: RelayRequest): Promise<RelayView> {
+    const { provider, url, id } = this.#checked(request);
+    const kept = await keep(this.#env);
+    try {
+      kept.saveRelay({ id, provider: provider.name, url: url.href }, Date.now());
+    } finally {
+      kept.close();
+    }
+    await this.#running.get(id)?.stop();
+    return this.#start(request);
+  }
+
+  async remove(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) throw new Failure("not_found", `no relay ${id}`, ["next: GET /api/relays"]);
+    this.#running.delete(id);
+    const kept = await keep(this.#env);
+    try {
+      kept.removeRelay(id);
+    } finally {
+      kept.close();
+    }
+    await running.stop();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((relay) => relay.stop()));
+  }
+
+  #start(request: RelayRequest): RelayView {
+    const { provider, url, credentials, id } = this.#checked(request);
+    const env = this.#named.has(url.href) ? this.#env : { ...this.#env, [provider.relay?.secret ?? ""]: undefined };
+    const relay = new ServerRelay({ env, provider, url, credentials });
+    this.#running.set(id, relay);
+    return relay.view;
+  }
+
+  #checked(request: RelayRequest) {
+    const server = parsed(request);
+    const { href, hostname } = server.url;
+    if (!isLoopback(hostname) && !this.#named.has(href))
+      throw new Failure("usage", `${href} is not on this machine and not listed in the settings`, [
+        `add it to relay.servers in the settings file and restart retinue, or run: retinue relay ${server.provider.name} --url ${href}`,
+      ]);
+    return server;
+  }
+}
+
+function parsed({ provider: name, url: words, password }: RelayRequest) {
+  const provider = relayedProvider(name);
+  const { url, credentials } = serverAddress(words);
+  const given = password === undefined || password === "" ? credentials : { user: credentials?.user ?? null, password };
+  return { provider, url, credentials: given, id: relayId(provider.name, url) };
+}

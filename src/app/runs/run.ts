@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import type { Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { Control, Provider, Wrapping } from "../../core/ports/provider.ts";
+import type { RunEnded } from "../../core/ports/run-note.ts";
+import { PROVIDERS } from "../../providers/index.ts";
+import { run as unknownCommand } from "../../providers/run/index.ts";
+import { markOf } from "../../transports/processes.ts";
+import { type WrapOptions, type Wrapped, wrap } from "../../transports/wrapped.ts";
+import { Failure } from "../failure.ts";
+import type { Env } from "../home.ts";
+import { RunOutput } from "./run-output.ts";
+import type { RunInProgress } from "./run-standby.ts";
+
+export { endAs, forwardSignals } from "../../transports/wrapped.ts";
+
+/** A command and its product. */
+export interface Launch {
+  readonly command: readonly string[];
+  readonly provider: Provider;
+  /** Null for an unknown command: it is only run and timed. */
+  readonly wrapping: Wrapping | null;
+}
+
+export function launchOf(command: readonly string[]): Launch {
+  for (const provider of PROVIDERS) {
+    const wrapping = provider.wrap?.(command) ?? null;
+    if (wrapping !== null) return { command, provider, wrapping };
+  }
+  return { command, provider: unknownCommand, wrapping: null };
+}
+
+/** The same with machine-readable output. */
+export function withJsonOutput(launch: Launch): Launch {
+  const { wrapping, provider } = launch;
+  if (wrapping === null) return launch;
+  if (wrapping.withJsonOutput === null) throw new Failure("usage", `this command of ${provider.product} is interactive`, ["use its non-interactive mode"]);
+  return { ...launch, command: wrapping.withJsonOutput, wrapping: { ...wrapping, printsJson: true } };
+}
+
+/** The same with machine-readable input as well, and the messages to send. */
+export function withJsonInput(launch: Launch): { readonly launch: Launch; readonly control: Control | null } {
+  const speaks = withJsonOutput(launch);
+  const control = speaks.wrapping?.control ?? null;
+  return { launch: control === null ? speaks : { ...speaks, command: control.withJsonInput }, control };
+}
+
+export interface Running extends Wrapped {
+  /** The thread, once known; null if the command ended without naming one. */
+  readonly thread: Promise<AgentKey | null>;
+}
+
+export interface StartOptions {
+  readonly env: Env;
+  readonly output: Writable | null;
+  readonly cwd?: string;
+  readonly listens?: boolean;
+  readonly isQuiet?: boolean;
+  /** Called with each line after it was recorded. */
+  readonly onLine?: (line: string) => void;
+}
+
+/**
+ * Starts the command and records each line before passing it on. Its lines identify the product; otherwise the command
+ * line does.
+ */
+export async function start({ command, provider, wrapping }: Launch, options: StartOptions): Promise<Running> {
+  const { env, cwd = process.cwd(), onLine: hear, ...rest } = options;
+  const name = runName();
+  const isSpeaking = wrapping?.printsJson === true;
+  // A terminal is passed through, because programs that draw on it must detect it.
+  const reads = isSpeaking || rest.output === null || (rest.output as Partial<NodeJS.WriteStream>).isTTY !== true;
+  const hasFallback = wrapping === null || isSpeaking;
+  const output = new RunOutput(env, name, provider, hasFallback ? provider : null);
+  const standby = (pid: number) => ({
+    command: [process.execPath, STANDBY_FILE],
+    input: JSON.stringify({ name, provider: provider.name, hasFallback, began: { command, cwd, process: markOf(pid) } } satisfies RunInProgress),
+  });
+  const onLine = (line: string) => {
+    output.line(line);
+    hear?.(line);
+  };
+  const wrapped = await wrap({ command, env: env as NodeJS.ProcessEnv, cwd, ...rest, ...(reads ? { onLine, standby } : {}) } satisfies WrapOptions);
+  output.began({ command, cwd, process: markOf(wrapped.pid) }, { isKnown: !reads, printsEvents: rest.output === null });
+  const ended = wrapped.ended.then((end: RunEnded) => {
+    output.ended(end);
+    return end;
+  });
+  return { ...wrapped, ended, thread: output.thread };
+}
+
+const STANDBY_FILE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./run-standby.ts" : "./run-standby.js", import.meta.url));
+
+/** Sorts by time in listings. */
+const runName = () => `${new Date().toISOString().replace(/[-:]|\.\d+Z$/g, "")}-${randomBytes(4).toString("hex")}`;

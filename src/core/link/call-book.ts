@@ -1,0 +1,69 @@
+import type { AgentKey, CallKey, MatchKey } from "../facts/ids.ts";
+import { byTime, type Observation, type ObservationOf, type Unseen } from "../facts/observation.ts";
+import { isReport } from "../facts/origin.ts";
+import { type Fold, NAME } from "./fold.ts";
+import { folderOf } from "./folded.ts";
+
+export type SpawnCall = ObservationOf<"spawn-called">;
+
+/** The agent that made each tool call, under all names of a call. */
+export class CallBook {
+  readonly #callers = new Map<CallKey, Caller>();
+  /** The agent that received the result: the caller, if the record of the call is missing. */
+  readonly #receivers = new Map<CallKey, Caller>();
+  readonly #spawns = new Map<CallKey, SpawnCall>();
+  readonly #aliases = new Map<CallKey, CallKey>();
+  readonly #offers = new Map<CallKey, Set<MatchKey>>();
+  readonly #refused = new Set<CallKey>();
+  readonly #unseen = new Map<CallKey, Unseen>();
+
+  readonly #folded: ReadonlyMap<AgentKey, Fold>;
+
+  /** Requires that no relevant call is in the records of two agents of which one is folded. */
+  constructor(facts: readonly Observation[], folded: ReadonlyMap<AgentKey, Fold> = new Map()) {
+    this.#folded = folded;
+    for (const o of facts) {
+      if (o.type === "call-aliased") this.#aliases.set(o.alias, o.call);
+      if (o.type === "call-refused") this.#refused.add(o.call);
+      if (o.type === "call-offers" && o.unseen !== undefined) this.#unseen.set(o.call, o.unseen);
+      if (o.type === "call-offers") this.#offers.set(o.call, (this.#offers.get(o.call) ?? new Set()).add(o.match));
+      if (o.type === "record") {
+        for (const { call } of o.calls) noteCaller(this.#callers, call, o);
+        for (const { call } of o.results) noteCaller(this.#receivers, call, o);
+      }
+      if (o.type === "spawn-called") {
+        noteCaller(this.#callers, o.call, o);
+        const known = this.#spawns.get(o.call);
+        if (known === undefined || isBetterKnown(o, known)) this.#spawns.set(o.call, o);
+      }
+    }
+  }
+
+  isRefused = (call: CallKey) => this.#refused.has(call);
+  /** From the result of the call, else from the call itself. */
+  unseen = (call: SpawnCall): Unseen | undefined => this.#unseen.get(call.call) ?? call.unseen;
+  resolve = (call: CallKey): CallKey => this.#aliases.get(call) ?? call;
+  callerOf = (alias: CallKey): AgentKey | undefined => {
+    const call = this.resolve(alias);
+    const caller = this.#callers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.call);
+    return caller ?? this.#receivers.get(call)?.agent ?? folderOf(this.#folded, call, NAME.result);
+  };
+  spawn = (call: CallKey): SpawnCall | undefined => this.#spawns.get(call);
+  offersOf = (spawn: SpawnCall): ReadonlySet<MatchKey> => new Set([...spawn.offers, ...(this.#offers.get(spawn.call) ?? [])]);
+  spawns = (): readonly SpawnCall[] => [...this.#spawns.values()].sort(byTime);
+}
+
+/** What the product wrote down knows when the call was made; a live source only when it heard of it. */
+const isBetterKnown = (a: SpawnCall, b: SpawnCall) => (isReport(a) === isReport(b) ? a.id < b.id : isReport(b));
+
+interface Caller {
+  readonly agent: AgentKey;
+  readonly at: number | null;
+}
+
+/** The earliest, then the first by name. */
+function noteCaller(callers: Map<CallKey, Caller>, call: CallKey, { speaker, at }: Observation) {
+  const known = callers.get(call);
+  const isEarlier = known !== undefined && ((known.at ?? 0) < (at ?? 0) || ((known.at ?? 0) === (at ?? 0) && known.agent <= speaker));
+  if (!isEarlier) callers.set(call, { agent: speaker, at });
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { row } from "../../../test/support/observations.ts";
+import { NO_TOKENS } from "../facts/usage.ts";
+import { CallColumns, CallSums, type Calls } from "./call-list.ts";
+import type { ModelCall } from "./gather.ts";
+
+const call = (n: number): ModelCall => ({
+  response: row(`r${n}`),
+  rows: null,
+  at: n,
+  model: "model-1",
+  tokens: { ...NO_TOKENS, outputTokens: n },
+  counted: true,
+  end: "finished",
+});
+
+/** Adds up output tokens, and counts the calls it looks at. */
+function summing() {
+  let looked = 0;
+  const sums = new CallSums<{ tokens: number }>({
+    start: () => ({ tokens: 0 }),
+    copy: (sum) => ({ ...sum }),
+    add: (sum, { tokens }) => {
+      looked += 1;
+      sum.tokens += tokens.outputTokens;
+    },
+  });
+  return { of: (calls: Calls) => sums.of(calls).tokens, looked: () => looked };
+}
+
+const total = (n: number) => (n * (n + 1)) / 2;
+
+describe("what is added up over calls that grow", () => {
+  it("is right after every one, and looks at new ones and at those that are not closed", () => {
+    const columns = new CallColumns();
+    const { of, looked } = summing();
+    for (let n = 1; n <= 1_000; n += 1) {
+      expect(of(columns.with([call(n), call(n + 1)]))).toBe(total(n + 1));
+      columns.push(call(n));
+    }
+    expect(looked()).toBeLessThan(3_100);
+  });
+
+  it("is right where the last ones change before they are closed", () => {
+    const columns = new CallColumns();
+    const { of } = summing();
+    columns.push(call(1));
+    expect(of(columns.with([call(5)]))).toBe(6);
+    expect(of(columns.with([call(7)]))).toBe(8);
+    columns.push(call(9));
+    expect(of(columns.with([]))).toBe(10);
+  });
+
+  it("is correct for a list kept while the calls grew", () => {
+    const columns = new CallColumns();
+    const { of } = summing();
+    columns.push(call(1));
+    const before = columns.with([call(2)]);
+    for (const n of [2, 3, 4]) columns.push(call(n));
+    expect(of(columns.with([call(5)]))).toBe(total(5));
+    expect(of(before)).toBe(3);
+    expect(of(columns.with([call(6)]))).toBe(total(4) + 6);
+    expect([...before].map(({ at }) => at)).toEqual([1, 2]);
+  });
+
+  it("is right for an array, looked at once", () => {
+    const { of, looked } = summing();
+    const calls = [call(1), call(2), call(3)];
+    expect([of(calls), of(calls)]).toEqual([6, 6]);
+    expect(looked()).toBe(3);
+  });
+});

@@ -1,0 +1,145 @@
+import type { RecordKey } from "../facts/ids.ts";
+import type { Tokens } from "../facts/usage.ts";
+import { NumberRows, TextColumn } from "../tools/columns.ts";
+import type { ModelCall } from "./gather.ts";
+
+/** Model calls, oldest first: an array of them, or something that makes each when it is asked for. */
+export interface Calls extends Iterable<ModelCall> {
+  readonly length: number;
+  /** Of calls that grow: those that are closed, and will be the first ones of every longer list that is kept in the same place. */
+  readonly closed?: Closed;
+}
+
+interface Closed {
+  readonly count: number;
+  readonly keptIn: object;
+  /** The calls from this one on, with those that are not closed. */
+  readonly from: (first: number) => Iterable<ModelCall>;
+}
+
+/** An array does not grow. */
+export const closedIn = (calls: Calls): Closed =>
+  calls.closed ?? { count: calls.length, keptIn: calls, from: (first) => (first === 0 ? calls : first >= calls.length ? [] : [...calls].slice(first)) };
+
+/** How something is added up over calls. */
+export interface Adding<Sum> {
+  readonly start: () => Sum;
+  readonly copy: (sum: Sum) => Sum;
+  readonly add: (sum: Sum, call: ModelCall) => void;
+}
+
+/** Adds up something over calls that grow: what the closed ones come to is remembered, so that only new ones are looked at. */
+export class CallSums<Sum> {
+  readonly #adding: Adding<Sum>;
+  readonly #known = new WeakMap<object, { count: number; readonly sum: Sum }>();
+
+  constructor(adding: Adding<Sum>) {
+    this.#adding = adding;
+  }
+
+  of(calls: Calls): Sum {
+    const { start, copy, add } = this.#adding;
+    const { count, keptIn, from } = closedIn(calls);
+    const known = this.#known.get(keptIn);
+    // An older, shorter list is added up from its beginning.
+    const closed = known === undefined || known.count > count ? { count: 0, sum: start() } : known;
+    if (known === undefined) this.#known.set(keptIn, closed);
+    let sum: Sum | null = null;
+    let i = closed.count;
+    for (const call of from(closed.count)) {
+      if (i === count) sum = copy(closed.sum);
+      add(sum ?? closed.sum, call);
+      i += 1;
+    }
+    closed.count = count;
+    return sum ?? copy(closed.sum);
+  }
+}
+
+const KINDS = [
+  "inputTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+] as const satisfies readonly (keyof Tokens)[];
+/** The columns of numbers: the time, which common part, then the tokens. */
+const AT = 0;
+const COMMON = 1;
+const TOKENS = 2;
+
+/** Model calls by the hundred thousand: numbers in columns, and the fields that many of them share once. */
+export class CallColumns {
+  readonly #numbers = new NumberRows(TOKENS + KINDS.length);
+  readonly #responses = new TextColumn();
+  readonly #common: Common[] = [];
+  readonly #numberOf = new Map<string, number>();
+  #last = -1;
+  /** Fields that few calls have. */
+  readonly #own = new Map<number, Own>();
+
+  get length(): number {
+    return this.#numbers.length;
+  }
+
+  get bytes(): number {
+    return this.#numbers.bytes + this.#responses.bytes + 128 * this.#own.size;
+  }
+
+  push({ response, at, tokens, rows, askedAt, costUsd, ...common }: ModelCall): void {
+    if (rows !== null || askedAt !== undefined || costUsd !== undefined)
+      this.#own.set(this.length, { rows, ...(askedAt === undefined ? {} : { askedAt }), ...(costUsd === undefined ? {} : { costUsd }) });
+    const number = this.#commonNumber(common);
+    this.#responses.push(response);
+    this.#numbers.push([at ?? Number.NaN, number, ...KINDS.map((kind) => tokens[kind])]);
+  }
+
+  /** Most calls have the same ones as the call before. */
+  #commonNumber(common: Common): number {
+    if (isSame(common, this.#common[this.#last])) return this.#last;
+    const name = JSON.stringify(common);
+    this.#last = this.#numberOf.get(name) ?? this.#common.push(common) - 1;
+    this.#numberOf.set(name, this.#last);
+    return this.#last;
+  }
+
+  /** Those that are there by now, and these behind them. */
+  with(last: readonly ModelCall[]): Calls {
+    const [columns, count] = [this, this.length];
+    const from = function* (first: number) {
+      for (let i = first; i < count; i += 1) yield columns.#call(i);
+      yield* first > count ? last.slice(first - count) : last;
+    };
+    return { length: count + last.length, closed: { count, keptIn: this, from }, [Symbol.iterator]: () => from(0) };
+  }
+
+  #call(i: number): ModelCall {
+    const at = this.#numbers.get(i, AT);
+    const amount = (kind: number) => this.#numbers.get(i, TOKENS + kind);
+    const tokens: Tokens = {
+      inputTokens: amount(0),
+      outputTokens: amount(1),
+      reasoningTokens: amount(2),
+      cacheReadTokens: amount(3),
+      cacheWriteTokens: amount(4),
+      cacheWrite1hTokens: amount(5),
+    };
+    const common = this.#common[this.#numbers.get(i, COMMON)] as Common;
+    return { response: this.#responses.get(i) as RecordKey, rows: null, at: Number.isNaN(at) ? null : at, ...this.#own.get(i), ...common, tokens };
+  }
+}
+
+/** Field by field, with no look into values that are not simple. */
+function isSame(a: Common, b: Common | undefined): boolean {
+  if (b === undefined) return false;
+  let count = 0;
+  for (const field in a) {
+    if (a[field as keyof Common] !== b[field as keyof Common]) return false;
+    count += 1;
+  }
+  return count === Object.keys(b).length;
+}
+
+type Own = Pick<ModelCall, "rows" | "askedAt" | "costUsd">;
+type Common = Omit<ModelCall, "response" | "at" | "tokens" | keyof Own>;

@@ -1,0 +1,198 @@
+import { type AgentKey, placeOf, type RecordKey, threadOf } from "../facts/ids.ts";
+import type { Observation } from "../facts/observation.ts";
+import { isReport } from "../facts/origin.ts";
+
+/** The agents that contain a record, and when it was written. */
+export interface Claim {
+  at: number;
+  readonly holders: Set<AgentKey>;
+}
+
+/** Observations of one agent whose records have the same holders, represented by the earliest. */
+interface SameHolders {
+  at: number;
+  readonly holders: readonly ReadonlySet<AgentKey>[];
+}
+
+/**
+ * Claims with the same holders, and the times at which their evidence changes: in between it is the same for every
+ * record.
+ */
+interface Group {
+  readonly number: number;
+  turns?: readonly number[];
+}
+
+/** Clocks and file systems are not exact. */
+const SLACK_MS = 2_000;
+
+/**
+ * Evidence of which of two holders of a record copied it. Each kind may be inconclusive; they are checked in order,
+ * most reliable first.
+ */
+export class Copies {
+  readonly #claims: ReadonlyMap<RecordKey, Claim>;
+  readonly #byHolder = new Map<AgentKey, Observation[]>();
+  readonly #born = new Map<AgentKey, number>();
+  readonly #speakers = new Set<AgentKey>();
+  readonly #groups = new Map<string, Group>();
+  readonly #groupOfClaim = new Map<Claim, Group>();
+  readonly #sameHolders = new Map<AgentKey, readonly SameHolders[]>();
+  readonly #spawns = new Map<AgentKey, readonly Observation[]>();
+  readonly #firsts = new Map<AgentKey, Map<AgentKey, number>>();
+  readonly #children = new Map<AgentKey, Map<AgentKey, boolean>>();
+  readonly #inverted = new Map<AgentKey, ReadonlySet<RecordKey>>();
+
+  /** `rivals` are all agents that contain a record which another agent contains, too. */
+  constructor(observations: readonly Observation[], claims: ReadonlyMap<RecordKey, Claim>, rivals: ReadonlySet<AgentKey>) {
+    this.#claims = claims;
+    const wanted = new Set([...rivals, ...[...rivals].map(threadOf)]);
+    for (const o of observations) {
+      if (o.type === "record") this.#speakers.add(o.speaker);
+      if (o.type === "agent-described" && o.file?.bornMs != null)
+        this.#born.set(o.agent, Math.min(this.#born.get(o.agent) ?? Number.POSITIVE_INFINITY, o.file.bornMs));
+      // Live sources do not copy records, and their times are by another clock.
+      if (isReport(o)) continue;
+      for (const holder of new Set([o.speaker, threadOf(o.speaker)])) {
+        if (!wanted.has(holder) || (holder !== o.speaker && rivals.has(holder))) continue;
+        const list = this.#byHolder.get(holder);
+        if (list === undefined) this.#byHolder.set(holder, [o]);
+        else list.push(o);
+      }
+    }
+  }
+
+  /** True if `b` copied the record `key`, written at `at`, from `a`. */
+  beats(a: AgentKey, b: AgentKey, key: RecordKey, at: number): boolean {
+    const signs: ((holder: AgentKey, other: AgentKey) => boolean)[] = [
+      (holder, other) => this.#beganAfter(holder, other, at),
+      (holder) => (this.#born.get(holder) ?? Number.NEGATIVE_INFINITY) - SLACK_MS > at,
+      (holder) => this.#invertedIn(holder).has(key),
+      (holder, other) => !this.#hasChildren(holder, other),
+      (holder, other) => this.#beganAfter(threadOf(holder), threadOf(other), at),
+    ];
+    for (const copied of signs) {
+      const [late, early] = [copied(b, a), copied(a, b)];
+      if (late !== early) return late;
+    }
+    return false;
+  }
+
+  /**
+   * The holder had no activity of its own before the record was written. Having no records of its own at all proves
+   * nothing.
+   */
+  #beganAfter(holder: AgentKey, other: AgentKey, at: number): boolean {
+    const first = this.#firstWithout(holder, other);
+    return Number.isFinite(first) && first > at;
+  }
+
+  /** When `holder` first had a record that `other` does not contain. */
+  #firstWithout(holder: AgentKey, other: AgentKey): number {
+    return remembered(this.#firsts, holder, other, () => {
+      let first = Number.POSITIVE_INFINITY;
+      for (const { at, holders } of this.#sameHoldersIn(holder)) if (at < first && !holders.some((set) => set.has(other))) first = at;
+      return first;
+    });
+  }
+
+  #sameHoldersIn(holder: AgentKey): readonly SameHolders[] {
+    const known = this.#sameHolders.get(holder);
+    if (known !== undefined) return known;
+    const groups = new Map<string, SameHolders>();
+    for (const o of this.#byHolder.get(holder) ?? []) {
+      if (o.at === null) continue;
+      const held = o.keys.flatMap((key) => this.#claims.get(key) ?? []);
+      const name = held.map((claim) => this.#groupOf(claim).number).join(" ");
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, { at: o.at, holders: held.map((claim) => claim.holders) });
+      else group.at = Math.min(group.at, o.at);
+    }
+    const list = [...groups.values()];
+    this.#sameHolders.set(holder, list);
+    return list;
+  }
+
+  #groupOf(claim: Claim): Group {
+    const known = this.#groupOfClaim.get(claim);
+    if (known !== undefined) return known;
+    const names = [...claim.holders].sort().join(" ");
+    const group = this.#groups.get(names) ?? { number: this.#groups.size };
+    this.#groups.set(names, group);
+    this.#groupOfClaim.set(claim, group);
+    return group;
+  }
+
+  /** Equal for records with the same holders and the same evidence. */
+  look(key: RecordKey, claim: Claim): string {
+    const group = this.#groupOf(claim);
+    group.turns ??= this.#turns(claim.holders);
+    const inverted = [...claim.holders].filter((holder) => this.#invertedIn(holder).has(key)).sort();
+    return [group.number, countUpTo(group.turns, claim.at), ...inverted].join(" ");
+  }
+
+  #turns(holders: ReadonlySet<AgentKey>): number[] {
+    const times = new Set<number>();
+    for (const a of holders) {
+      times.add((this.#born.get(a) ?? Number.NEGATIVE_INFINITY) - SLACK_MS);
+      for (const b of holders) if (a !== b) times.add(this.#firstWithout(a, b)).add(this.#firstWithout(threadOf(a), threadOf(b)));
+    }
+    return [...times].sort((x, y) => x - y);
+  }
+
+  #isHeldBy(o: Observation, other: AgentKey): boolean {
+    return o.keys.some((key) => this.#claims.get(key)?.holders.has(other));
+  }
+
+  /** Records that follow a later one in the file: a forked session writes its own first record and then copies. */
+  #invertedIn(holder: AgentKey): ReadonlySet<RecordKey> {
+    const known = this.#inverted.get(holder);
+    if (known !== undefined) return known;
+    const inverted = new Set<RecordKey>();
+    const newest = new Map<string, number>();
+    const inOrder = (this.#byHolder.get(holder) ?? []).filter((o) => o.speaker === holder && o.at !== null).sort((a, b) => a.order - b.order);
+    for (const o of inOrder) {
+      const file = placeOf(o.id).replace(/:\d+$/, "");
+      const before = newest.get(file) ?? Number.NEGATIVE_INFINITY;
+      if ((o.at ?? 0) < before - SLACK_MS) for (const key of o.keys) inverted.add(key);
+      newest.set(file, Math.max(before, o.at ?? 0));
+    }
+    this.#inverted.set(holder, inverted);
+    return inverted;
+  }
+
+  /** Transcripts of agents are not copied: only the original has records of the agents that the shared records name. */
+  #hasChildren(holder: AgentKey, other: AgentKey): boolean {
+    return remembered(this.#children, holder, other, () => this.#spawnsBy(holder).some((o) => this.#isHeldBy(o, other)));
+  }
+
+  #spawnsBy(holder: AgentKey): readonly Observation[] {
+    const known = this.#spawns.get(holder);
+    if (known !== undefined) return known;
+    const all = this.#byHolder.get(holder) ?? [];
+    const spawns = all.filter((o) => o.type === "call-spawned" && o.speaker === holder && this.#speakers.has(o.child));
+    this.#spawns.set(holder, spawns);
+    return spawns;
+  }
+}
+
+function remembered<T>(memory: Map<AgentKey, Map<AgentKey, T>>, a: AgentKey, b: AgentKey, find: () => T): T {
+  const row = memory.get(a) ?? new Map<AgentKey, T>();
+  memory.set(a, row);
+  const known = row.get(b);
+  if (known !== undefined) return known;
+  const found = find();
+  row.set(b, found);
+  return found;
+}
+
+/** How many of the sorted numbers are not above the limit. */
+function countUpTo(numbers: readonly number[], limit: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,257 @@
+import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
+import { messageIn } from "../facts/ids.ts";
+import { byTime, type Observation, type ObservationOf } from "../facts/observation.ts";
+import { isRecorded } from "../facts/origin.ts";
+import { NameTable } from "../tools/name-table.ts";
+import { CallColumns } from "./call-list.ts";
+import { callOf, lastResponseText, ownStateOf, pendingCalls, type Work } from "./gather.ts";
+import { byPlace } from "./totals.ts";
+
+type Read = ObservationOf<"record">;
+type Called = ObservationOf<"model-call">;
+export type BulkFact = Read | Called;
+
+/** Nearly all facts: what the product itself wrote down of records and answers. */
+export const isBulk = (o: Observation): o is BulkFact => isRecorded(o) && (o.type === "record" || (o.type === "model-call" && o.nameless === undefined));
+
+/** What a name in the table is the name of. */
+export const NAME = { key: 1, call: 2, result: 4, error: 8, message: 16, response: 32, alias: 64, calledBefore: 128, saidBefore: 256 } as const;
+export type NameMark = (typeof NAME)[keyof typeof NAME];
+
+/** Rows may arrive a little out of order, so this many of the latest are kept. Of the last response more are kept, up to a limit. */
+const LATEST_ROWS = 4;
+const ROWS_OF_RESPONSE = 64;
+const OPEN_RESPONSES = 4;
+const CLOSED_TOGETHER = 2;
+const RECENT_RECORDS = 256;
+
+/**
+ * What the bulk facts of one agent in one file add up to: it grows by what is appended, and takes some fifty bytes a record instead of a thousand.
+ * If it cannot give the same result as the facts (rows far out of order, a response in two places), `isExact` is false,
+ * and the facts are used instead.
+ */
+export class Fold {
+  readonly speaker: AgentKey;
+  readonly path: string;
+  /** The facts it was made from. */
+  readonly facts: () => readonly BulkFact[];
+  readonly #names = new NameTable();
+  readonly #calls = new CallColumns();
+  readonly #open = new Map<RecordKey, Called[]>();
+  /** The first row that is not in a closed response: nothing may come before it any more. */
+  #closedBefore: Called | null = null;
+  readonly #interruptions: Read[] = [];
+  readonly #calling: Read[] = [];
+  readonly #saying: Read[] = [];
+  readonly #times = new Times();
+  /** The latest records, once spans were computed from this fold: the next ones are computed from these alone. */
+  #recent: Read[] | null = null;
+  #standing: Read | undefined;
+  #records = 0;
+  #messages = 0;
+  #toolCalls = 0;
+  #toolErrors = 0;
+  #first = Number.POSITIVE_INFINITY;
+  #last = Number.NEGATIVE_INFINITY;
+  #isTorn = false;
+
+  constructor(speaker: AgentKey, path: string, facts: () => readonly BulkFact[]) {
+    this.speaker = speaker;
+    this.path = path;
+    this.facts = facts;
+  }
+
+  /** About as much memory as it takes. */
+  get bytes(): number {
+    return 4_000 + this.#names.bytes + this.#calls.bytes;
+  }
+
+  /** False where the facts have to be asked themselves. */
+  get isExact(): boolean {
+    const [asked, answered] = [this.#calling.at(-1), this.#saying.at(-1)];
+    const isSplit =
+      (asked !== undefined && this.#names.has(responseOf(asked), NAME.calledBefore)) ||
+      (answered !== undefined && this.#names.has(responseOf(answered), NAME.saidBefore));
+    return !this.#isTorn && !this.#times.isTorn && !isSplit;
+  }
+
+  /** Whether the name, by its hash, is that of one of these. */
+  names(hashed: number, mark: NameMark): boolean {
+    return this.#names.hasHash(hashed, mark);
+  }
+
+  get nameCount(): number {
+    return this.#names.count;
+  }
+
+  /** The hashes of all keys by which its records may be known elsewhere. */
+  keys(): Iterable<number> {
+    return this.#names.hashes(NAME.key);
+  }
+
+  /** Call it before `add` for the bulk facts of the same read. */
+  addStated(fact: Observation): void {
+    this.#times.split(fact);
+  }
+
+  /** The latest time before a stated fact in the file, and the earliest after it. */
+  around(fact: Observation): { readonly after: number | null; readonly before: number | null } {
+    return this.#times.around(fact);
+  }
+
+  add(fact: BulkFact): void {
+    for (const key of fact.keys) this.#names.add(key, NAME.key);
+    this.#times.add(fact);
+    if (fact.type === "record") this.#addRecord(fact);
+    else this.#addCall(fact);
+  }
+
+  #addRecord(record: Read) {
+    this.#records += 1;
+    if (this.#recent !== null && this.#recent.push(record) > 2 * RECENT_RECORDS) this.#recent.splice(0, RECENT_RECORDS);
+    if (record.at !== null) {
+      this.#first = Math.min(this.#first, record.at);
+      this.#last = Math.max(this.#last, record.at);
+    }
+    if (record.state !== null && (this.#standing === undefined || byTime(this.#standing, record) < 0)) this.#standing = record;
+    if (record.state === "interrupted") {
+      this.#checkOrder(record);
+      this.#interruptions.push(record);
+    }
+    if (record.message && this.#names.add(messageIn(record) ?? record.id, NAME.message)) this.#messages += 1;
+    for (const { call } of record.calls) if (this.#names.add(call, NAME.call)) this.#toolCalls += 1;
+    for (const { call, isError } of record.results) {
+      this.#names.add(call, NAME.result);
+      if (isError && this.#names.add(call, NAME.error)) this.#toolErrors += 1;
+    }
+    if (record.role === "assistant" && record.calls.length > 0) this.#keepLatest(this.#calling, record, NAME.calledBefore);
+    if (record.text !== null) this.#keepLatest(this.#saying, record, NAME.saidBefore);
+  }
+
+  #keepLatest(rows: Read[], row: Read, mark: NameMark) {
+    const behind = rows.findLastIndex((one) => byTime(one, row) < 0);
+    rows.splice(behind + 1, 0, row);
+    const last = responseOf(rows.at(-1) as Read);
+    while (rows.length > LATEST_ROWS) {
+      const oldest = responseOf(rows[0] as Read);
+      if (oldest === last && rows.length <= ROWS_OF_RESPONSE) return;
+      this.#names.add(oldest, mark);
+      rows.shift();
+    }
+  }
+
+  #addCall(row: Called) {
+    this.#checkOrder(row);
+    for (const name of [row.request, row.alias, row.fingerprint]) if (name !== undefined) this.#names.add(name, NAME.key);
+    for (const name of [row.request, row.alias]) {
+      if (name === undefined || name === row.response) continue;
+      this.#names.add(name, NAME.alias);
+      // Two names for one response.
+      this.#isTorn ||= this.#names.has(name, NAME.response);
+    }
+    this.#isTorn ||= this.#names.has(row.response, NAME.alias);
+    const open = this.#open.get(row.response);
+    const isNew = this.#names.add(row.response, NAME.response);
+    if (open !== undefined) open.push(row);
+    else if (!isNew) this.#isTorn = true;
+    else this.#open.set(row.response, [row]);
+    if (this.#open.size > OPEN_RESPONSES) this.#close();
+  }
+
+  #checkOrder(fact: BulkFact) {
+    if (this.#closedBefore !== null && byTime(fact, this.#closedBefore) < 0) this.#isTorn = true;
+  }
+
+  #close() {
+    const open = this.#openCalls();
+    for (const [i, { response, rows }] of open.slice(0, CLOSED_TOGETHER).entries()) {
+      const call = callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions);
+      if (call !== null) this.#calls.push(call);
+      this.#open.delete(response);
+    }
+    this.#closedBefore = open[CLOSED_TOGETHER]?.rows[0] ?? null;
+  }
+
+  /** In order of time, each and all of them. */
+  #openCalls(): { readonly response: RecordKey; readonly rows: readonly Called[] }[] {
+    const open = [...this.#open].map(([response, rows]) => ({ response, rows: rows.toSorted(byTime) }));
+    return open.sort((a, b) => byTime(a.rows[0] as Called, b.rows[0] as Called));
+  }
+
+  #recordsBetween(from: number, to: number): readonly Read[] | null {
+    this.#recent ??= [];
+    const first = this.#records - this.#recent.length;
+    return from < first || from > to ? null : this.#recent.slice(from - first, to - first);
+  }
+
+  /** What the agent did so far. */
+  work(spawns: ReadonlySet<CallKey>): Work {
+    const open = this.#openCalls();
+    const { facts } = this;
+    const records = this.#records;
+    return {
+      records,
+      steps: () =>
+        facts()
+          .filter((fact) => fact.type === "record")
+          .sort(byTime),
+      stepsSince: (count) => this.#recordsBetween(count, records),
+      firstAt: Number.isFinite(this.#first) ? this.#first : null,
+      lastAt: Number.isFinite(this.#last) ? this.#last : null,
+      own: ownStateOf(this.#standing),
+      pending: pendingCalls(this.#calling, (call) => this.#names.has(call, NAME.result), spawns),
+      messages: this.#messages,
+      toolCalls: this.#toolCalls,
+      toolErrors: this.#toolErrors,
+      answer: lastResponseText(this.#saying),
+      calls: this.#calls.with(open.flatMap(({ response, rows }, i) => callOf(response, rows, open[i + 1]?.rows[0], this.#interruptions) ?? [])),
+    };
+  }
+}
+
+/** The rows of a response share their last key. */
+const responseOf = (record: Read) => messageIn(record) ?? "";
+
+/** The times of facts between those that state something about the facts above them in the file. */
+class Times {
+  readonly #stated: Observation[] = [];
+  /** One more than stated facts: before the first, between each two, and behind the last. */
+  readonly #latest = [Number.NEGATIVE_INFINITY];
+  readonly #earliest = [Number.POSITIVE_INFINITY];
+  #lastOrder = Number.NEGATIVE_INFINITY;
+  isTorn = false;
+
+  split(fact: Observation): void {
+    const last = this.#stated.at(-1);
+    if (fact.order <= this.#lastOrder || (last !== undefined && byPlace(fact, last) < 0)) this.isTorn = true;
+    this.#stated.push(fact);
+    this.#latest.push(Number.NEGATIVE_INFINITY);
+    this.#earliest.push(Number.POSITIVE_INFINITY);
+  }
+
+  add(fact: Observation): void {
+    this.#lastOrder = Math.max(this.#lastOrder, fact.order);
+    if (fact.at === null) return;
+    const at = this.#above(fact);
+    this.#latest[at] = Math.max(this.#latest[at] ?? fact.at, fact.at);
+    this.#earliest[at] = Math.min(this.#earliest[at] ?? fact.at, fact.at);
+  }
+
+  around(fact: Observation): { readonly after: number | null; readonly before: number | null } {
+    const above = this.#above(fact) + 1;
+    const after = this.#latest.slice(0, above).reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+    const before = this.#earliest.slice(above).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    return { after: Number.isFinite(after) ? after : null, before: Number.isFinite(before) ? before : null };
+  }
+
+  /** How many stated facts stand above it. */
+  #above(fact: Observation): number {
+    let [low, high] = [0, this.#stated.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (byPlace(this.#stated[middle] as Observation, fact) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

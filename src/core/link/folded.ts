@@ -1,0 +1,119 @@
+import { type AgentKey, type CallKey, threadOf } from "../facts/ids.ts";
+import type { Observation } from "../facts/observation.ts";
+import { Holders, hashOf } from "../tools/name-table.ts";
+import type { BulkFact, Fold } from "./fold.ts";
+import { NAME, type NameMark } from "./fold.ts";
+import type { ManualLink } from "./parents.ts";
+import { fileOf, isStated } from "./totals.ts";
+
+/** Facts to be looked at one by one, and agents whose bulk facts need not be. */
+export interface Parted {
+  readonly facts: readonly Observation[];
+  readonly folded: ReadonlyMap<AgentKey, Fold>;
+}
+
+/**
+ * The bulk facts of an agent stay folded if nothing else mentions its records: they were not copied, no other origin
+ * reports them, and the agent has one name. The facts of all others are processed one by one.
+ */
+export function partFacts(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Parted {
+  if (folds.length === 0) return { facts: rare, folded: new Map() };
+  const isOpened = new Set<AgentKey>();
+  for (const [speaker, of] of Map.groupBy(folds, (fold) => fold.speaker)) if (of.length > 1 || !of[0]?.isExact) isOpened.add(speaker);
+  const byAgent = new Map(folds.map((fold) => [fold.speaker, fold]));
+  for (const o of rare) {
+    if (o.type === "record" || o.type === "model-call") isOpened.add(o.speaker);
+    if (o.type === "agent-aliased") isOpened.add(o.alias).add(o.agent);
+    if (o.type === "file-refused") isOpened.add(o.agent);
+    if (isStated(o) && fileOf(o) !== byAgent.get(o.speaker)?.path) isOpened.add(o.speaker);
+  }
+  for (const agent of sharingCalls(rare, folds, manual)) isOpened.add(agent);
+  const threads = withSpawned(new Set([...sharingRecords(rare, folds)].map(threadOf)), rare);
+  const stays = ({ speaker }: Fold) => !isOpened.has(speaker) && !threads.has(threadOf(speaker));
+  const opened: BulkFact[] = [];
+  for (const fold of folds) if (!stays(fold)) for (const fact of fold.facts()) opened.push(fact);
+  return { facts: opened.length === 0 ? rare : [...rare, ...opened], folded: new Map([...byAgent].filter(([, fold]) => stays(fold))) };
+}
+
+/** Agents that hold a record which another one holds too. */
+function sharingRecords(rare: readonly Observation[], folds: readonly Fold[]): ReadonlySet<AgentKey> {
+  const agents = [...new Set([...rare.map((o) => o.speaker), ...folds.map((fold) => fold.speaker)])];
+  const numbers = new Map(agents.map((agent, number) => [agent, number]));
+  const names = rare.map(namesOf);
+  const sharing = new Set<number>();
+  // Names are looked up in the largest one instead of held, so that one huge transcript takes no more than it has.
+  const largest = folds.reduce((a, b) => (b.nameCount > a.nameCount ? b : a));
+  const ofLargest = numbers.get(largest.speaker) ?? 0;
+  const others = folds.filter((fold) => fold !== largest);
+  const holders = new Holders(names.reduce((sum, list) => sum + list.length, 0) + others.reduce((sum, fold) => sum + fold.nameCount, 0));
+  const hold = (hashed: number, holder: number) => {
+    const other = largest.names(hashed, NAME.key) ? ofLargest : holders.hold(hashed, holder);
+    if (other !== holder) sharing.add(other).add(holder);
+  };
+  for (const [i, o] of rare.entries()) for (const name of names[i] ?? []) hold(hashOf(name), numbers.get(o.speaker) ?? 0);
+  for (const fold of others) for (const hashed of fold.keys()) hold(hashed, numbers.get(fold.speaker) ?? 0);
+  return new Set([...sharing].map((number) => agents[number] as AgentKey));
+}
+
+function namesOf(o: Observation): readonly string[] {
+  return o.type === "model-call" ? [...o.keys, ...[o.request, o.alias, o.fingerprint].filter((name) => name !== undefined)] : o.keys;
+}
+
+/** Agents that made, or got the result of, a call that counts for the tree and that another one made or got too. */
+function sharingCalls(rare: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): ReadonlySet<AgentKey> {
+  const [made, got] = [new Map<CallKey, Set<AgentKey>>(), new Map<CallKey, Set<AgentKey>>()];
+  const note = (by: Map<CallKey, Set<AgentKey>>, call: CallKey, agent: AgentKey) => by.set(call, (by.get(call) ?? new Set()).add(agent));
+  for (const o of rare) {
+    if (o.type === "spawn-called") note(made, o.call, o.speaker);
+    if (o.type !== "record") continue;
+    for (const { call } of o.calls) note(made, call, o.speaker);
+    for (const { call } of o.results) note(got, call, o.speaker);
+  }
+  const sharing = new Set<AgentKey>();
+  for (const call of new Set([...rare.flatMap(callsNamed), ...manual.flatMap((link) => link.call ?? [])])) {
+    const hashed = hashOf(call);
+    for (const [by, mark] of [
+      [made, NAME.call],
+      [got, NAME.result],
+    ] as const) {
+      const agents = new Set([...(by.get(call) ?? []), ...folds.flatMap((fold) => (fold.names(hashed, mark) ? [fold.speaker] : []))]);
+      if (agents.size > 1) for (const agent of agents) sharing.add(agent);
+    }
+  }
+  return sharing;
+}
+
+function callsNamed(o: Observation): readonly CallKey[] {
+  switch (o.type) {
+    case "spawn-called":
+    case "call-spawned":
+    case "call-offers":
+    case "call-refused":
+    case "agents-stated":
+      return [o.call];
+    case "call-aliased":
+      return [o.alias, o.call];
+    case "lifecycle":
+      return typeof o.of === "string" ? [] : [o.of.call];
+    default:
+      return [];
+  }
+}
+
+/** The agents that an agent spawned may show that it is a copy. */
+function withSpawned(threads: Set<AgentKey>, rare: readonly Observation[]): ReadonlySet<AgentKey> {
+  const spawned = threads.size === 0 ? [] : rare.filter((o) => o.type === "call-spawned");
+  for (let before = -1; before !== threads.size; ) {
+    before = threads.size;
+    for (const o of spawned) if (threads.has(threadOf(o.speaker))) threads.add(threadOf(o.child));
+  }
+  return threads;
+}
+
+/** The agent whose folded records have this name. */
+export function folderOf(folded: ReadonlyMap<AgentKey, Fold>, name: string, mark: NameMark): AgentKey | undefined {
+  if (folded.size === 0) return undefined;
+  const hashed = hashOf(name);
+  for (const [agent, fold] of folded) if (fold.names(hashed, mark)) return agent;
+  return undefined;
+}

@@ -1,0 +1,395 @@
+import type { AgentKey, CallKey, RecordKey } from "../facts/ids.ts";
+import { messageIn, recordIn } from "../facts/ids.ts";
+import { type AgentDescribed, byTime, type Observation, type ObservationOf, type ToolLimits } from "../facts/observation.ts";
+import { isOutside } from "../facts/origin.ts";
+import type { Plan } from "../facts/plan.ts";
+import { largestTokens, type Tokens, totalTokens } from "../facts/usage.ts";
+import { CallSums, type Calls } from "./call-list.ts";
+import type { Fold } from "./fold.ts";
+import type { OwnState } from "./status.ts";
+import { readTotals, type StatedTotal, type UnrecordedCall } from "./totals.ts";
+
+/** One model call, however many rows its response is spread over. */
+export interface ModelCall {
+  readonly response: RecordKey;
+  readonly rows: RecordKey | null;
+  readonly at: number | null;
+  /** When the request was sent, if recorded. */
+  readonly askedAt?: number;
+  readonly model: string;
+  readonly vendor?: string;
+  readonly costUsd?: number | null;
+  readonly outsideTotals?: true;
+  readonly outputOnly?: true;
+  readonly fast?: true;
+  readonly fromTotals?: true;
+  /** Observed by a proxy or telemetry, and not in the product's records. */
+  readonly unrecorded?: true;
+  readonly tokens: Tokens;
+  /** False if the product never recorded the final number of output tokens. */
+  readonly counted: boolean;
+  /** `finished`: a row has the stop reason. Otherwise `cut` if the agent was interrupted next. */
+  readonly end: "finished" | "cut" | "unknown";
+}
+
+export interface PendingCall {
+  readonly call: CallKey;
+  readonly name: string;
+  readonly spawns: boolean;
+  /** What must happen before it begins. */
+  readonly waitsFor: string | null;
+  readonly at: number | null;
+}
+
+/** A wait that the product reports, and since when. */
+export interface StatedWait {
+  readonly for: string | null;
+  readonly says: string;
+  readonly since: number | null;
+  readonly call: CallKey | null;
+}
+
+export interface AgentFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** The facts contain everything before this offset and nothing after it. Infinite if the file was not stored. */
+  readonly readTo: number;
+}
+
+/** What an agent did, from its records and model calls. */
+export interface Work {
+  readonly records: number;
+  /** What it wrote, by time: as long as a forest is looked at, its spans can be worked out. */
+  readonly steps: () => readonly ObservationOf<"record">[];
+  /** Steps added after the first `count`, in order of arrival; null if no longer kept. Absent if steps may change. */
+  readonly stepsSince?: (count: number) => readonly ObservationOf<"record">[] | null;
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+  readonly own: OwnState | null;
+  /** Tool calls of its last response without a result. */
+  readonly pending: readonly PendingCall[];
+  readonly messages: number;
+  readonly toolCalls: number;
+  readonly toolErrors: number;
+  readonly answer: string | null;
+  /** Oldest first. */
+  readonly calls: Calls;
+}
+
+/** Everything the records say about one agent, before it is placed in the tree. */
+export interface GatheredAgent extends Work {
+  readonly key: AgentKey;
+  readonly kind: AgentDescribed["kind"] | null;
+  readonly internal: AgentDescribed["internal"] | null;
+  readonly productVersion: string | null;
+  readonly agentType: string | null;
+  readonly name: string | null;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly prompt: string | null;
+  readonly cwd: string | null;
+  readonly branch: string | null;
+  readonly background: boolean | null;
+  readonly path: string | null;
+  /** According to its own records, including copied ones. */
+  readonly statedFork: AgentKey | null;
+  readonly tools: ToolLimits | null;
+  readonly marksProcess: boolean;
+  readonly files: readonly AgentFile[];
+  readonly warnings: readonly string[];
+  /** Oldest first. */
+  readonly waits: readonly StatedWait[];
+  /** The last plan. */
+  readonly plan: Plan | null;
+  /** Messages to other agents. */
+  readonly mail: readonly ObservationOf<"message-sent">[];
+  readonly unrecorded: readonly UnrecordedCall[];
+  /** In the order they were written. */
+  readonly totals: readonly StatedTotal[];
+}
+
+/**
+ * Groups the facts by the agent they are about. `extra` names agents that may have no facts; the work of `folded`
+ * agents is already known.
+ */
+export function gatherAgents(
+  facts: readonly Observation[],
+  ownerOf: (record: RecordKey) => AgentKey | undefined,
+  extra: readonly AgentKey[] = [],
+  folded: ReadonlyMap<AgentKey, Fold> = new Map(),
+): Map<AgentKey, GatheredAgent> {
+  const about = new Map<AgentKey, Observation[]>([...extra, ...folded.keys()].map((key) => [key, []]));
+  const spawns = new Set<CallKey>();
+  const file = (key: AgentKey, fact: Observation) => {
+    const list = about.get(key);
+    if (list === undefined) about.set(key, [fact]);
+    else list.push(fact);
+  };
+  const mention = (key: AgentKey) => about.get(key) ?? about.set(key, []);
+  for (const fact of facts) {
+    if (fact.type !== "process-seen" && fact.type !== "file-refused" && fact.type !== "agent-aliased") mention(fact.speaker);
+    switch (fact.type) {
+      case "agent-described":
+        file(fact.agent, fact);
+        if (fact.forkedFrom !== undefined) mention(fact.forkedFrom);
+        break;
+      case "thread-titled": {
+        const thread = typeof fact.of === "string" ? fact.of : ownerOf(fact.of.record);
+        if (thread !== undefined) file(thread, fact);
+        break;
+      }
+      case "record":
+      case "model-call":
+      case "model-call-missing":
+      case "total-stated":
+      case "plan-stated":
+      case "message-sent":
+        file(fact.speaker, fact);
+        break;
+      case "spawn-called":
+        spawns.add(fact.call);
+        break;
+      case "call-spawned":
+        mention(fact.child);
+        break;
+      case "parent-named":
+        mention(fact.child);
+        mention(fact.parent);
+        break;
+      case "spawn-match":
+        mention(fact.agent);
+        break;
+      case "waits":
+        file(fact.agent, fact);
+        break;
+      // Neither creates an agent: tasks that are not agents have endings, too, and a process may start before any
+      // message.
+      case "lifecycle":
+      case "process-seen":
+      case "call-aliased":
+      case "call-offers":
+      case "call-refused":
+      case "agents-stated":
+      case "agent-aliased":
+      case "file-refused":
+        break;
+      default:
+        fact satisfies never;
+    }
+  }
+  // Sorted by name, because the order of mention depends on what is folded.
+  const agents = [...about].sort(([a], [b]) => (a < b ? -1 : 1));
+  return new Map(agents.map(([key, list]) => [key, gatherOne(key, list.sort(byTime), spawns, folded.get(key))]));
+}
+
+function gatherOne(key: AgentKey, facts: readonly Observation[], spawns: ReadonlySet<CallKey>, fold: Fold | undefined): GatheredAgent {
+  const described = facts.filter((f) => f.type === "agent-described");
+  const work = fold?.work(spawns) ?? workOf(facts, spawns);
+  const firstOf = <K extends keyof AgentDescribed>(field: K): NonNullable<AgentDescribed[K]> | null =>
+    described.find((d) => d[field] !== undefined)?.[field] ?? null;
+  const vouched = described.some((d) => d.vouched);
+  const { uncounted } = countings.of(work.calls);
+  return {
+    key,
+    kind: firstOf("kind"),
+    internal: described.find((d) => d.internal !== undefined && !(d.internal.unlessVouched && vouched))?.internal ?? null,
+    productVersion: described.findLast((d) => d.productVersion !== undefined)?.productVersion ?? null,
+    agentType: firstOf("agentType"),
+    name: firstOf("name"),
+    title: bestTitle(facts.filter((f) => f.type === "thread-titled")),
+    description: firstOf("description"),
+    prompt: firstOf("prompt"),
+    cwd: firstOf("cwd"),
+    branch: firstOf("branch"),
+    background: firstOf("background"),
+    path: firstOf("path"),
+    statedFork: firstOf("forkedFrom"),
+    tools: described.findLast((d) => d.tools !== undefined)?.tools ?? null,
+    marksProcess: described.some((d) => d.marksProcess),
+    files: [...new Map(described.flatMap(({ file }) => (file ? [[file.path, fileOf(file)] as const] : []))).values()],
+    warnings: [
+      ...new Set(described.flatMap((d) => d.warning ?? [])),
+      ...(uncounted === 0
+        ? []
+        : [
+            `${uncounted} of ${work.calls.length} answers have no final output count (this version of the product does not record it): output tokens and cost are too low`,
+          ]),
+    ],
+    ...work,
+    waits: facts.filter((f) => f.type === "waits").map((f) => ({ for: f.for, says: f.says, since: f.at, call: f.call ?? null })),
+    plan: facts.findLast((f) => f.type === "plan-stated")?.plan ?? null,
+    mail: facts.filter((f) => f.type === "message-sent"),
+    ...readTotals(facts, fold),
+  };
+}
+
+/** Calls whose output was never counted completely. */
+const countings = new CallSums<{ uncounted: number }>({
+  start: () => ({ uncounted: 0 }),
+  copy: (sum) => ({ ...sum }),
+  add: (sum, call) => {
+    if (!call.counted) sum.uncounted += 1;
+  },
+});
+
+/** `facts` are sorted by time. */
+function workOf(facts: readonly Observation[], spawns: ReadonlySet<CallKey>): Work {
+  const records = facts.filter((f) => f.type === "record");
+  const results = new Set(records.flatMap((r) => r.results.map((x) => x.call)));
+  return {
+    records: records.length,
+    steps: () => records,
+    firstAt: records.find((r) => r.at !== null)?.at ?? null,
+    lastAt: records.at(-1)?.at ?? null,
+    own: ownStateOf(records.findLast((r) => r.state !== null)),
+    pending: pendingCalls(records, (call) => results.has(call), spawns),
+    messages: countMessages(records),
+    toolCalls: new Set(records.flatMap((r) => r.calls.map((c) => c.call))).size,
+    toolErrors: new Set(records.flatMap((r) => r.results.filter((x) => x.isError).map((x) => x.call))).size,
+    answer: lastResponseText(records),
+    calls: mergeCalls(
+      facts.filter((f) => f.type === "model-call"),
+      records.filter((r) => r.state === "interrupted"),
+    ),
+  };
+}
+
+export function ownStateOf(record: ObservationOf<"record"> | undefined): OwnState | null {
+  if (record === undefined || record.state === null) return null;
+  return { at: record.at, state: record.state, certain: record.certain, turn: record.turn ?? null, error: record.error ?? null };
+}
+
+const fileOf = ({ path, bytes, readTo = Number.POSITIVE_INFINITY }: NonNullable<AgentDescribed["file"]>): AgentFile => ({ path, bytes, readTo });
+
+function mergeCalls(rows: readonly ObservationOf<"model-call">[], interruptions: readonly ObservationOf<"record">[]): ModelCall[] {
+  const responses = withoutTwins([...Map.groupBy(rows, responseIn(rows))]);
+  return responses.flatMap(([response, list], i) => callOf(response, list, responses[i + 1]?.[1][0], interruptions) ?? []);
+}
+
+/** The model call of a response, from its rows sorted by time; `next` is the first row of the next response. */
+export function callOf(
+  response: RecordKey,
+  list: readonly ObservationOf<"model-call">[],
+  next: ObservationOf<"model-call"> | undefined,
+  interruptions: readonly ObservationOf<"record">[],
+): ModelCall | null {
+  const [first] = list;
+  if (first === undefined) return null;
+  const wasCut = interruptions.some((r) => byTime(first, r) < 0 && (next === undefined || byTime(r, next) < 0));
+  const end = list.some((row) => row.ended) ? "finished" : wasCut ? "cut" : "unknown";
+  const tokens = finalTokens(list);
+  const chars = list.reduce((sum, row) => sum + row.chars, 0);
+  const model = list.find((r) => r.model !== "")?.model ?? "";
+  const vendor = list.find((r) => r.vendor !== undefined)?.vendor;
+  const costUsd = list.findLast((r) => r.costUsd !== undefined)?.costUsd;
+  const outside = list.some((r) => r.outsideTotals) ? { outsideTotals: true as const } : {};
+  const partial = list.every((r) => r.outputOnly) ? { outputOnly: true as const } : {};
+  const fast = list.some((r) => r.fast) ? { fast: true as const } : {};
+  const derived = list.some((r) => r.fromTotals) ? { fromTotals: true as const } : {};
+  const unrecorded = list.every(isOutside) ? { unrecorded: true as const } : {};
+  const of = {
+    model,
+    ...(vendor === undefined ? {} : { vendor }),
+    ...(costUsd === undefined ? {} : { costUsd }),
+    ...outside,
+    ...partial,
+    ...fast,
+    ...derived,
+    ...unrecorded,
+  };
+  const rows = list.find((r) => r.rows !== undefined)?.rows ?? null;
+  const askedAt = list.find((r) => r.askedAt !== undefined)?.askedAt;
+  const sent = askedAt === undefined ? {} : { askedAt };
+  return { response, rows, at: first.at, ...sent, ...of, tokens, counted: isCounted(tokens, chars, end), end };
+}
+
+/**
+ * The usage of a response. Rows written after it ended take precedence: models behind gateways stream an estimated
+ * input count, which the last row corrects downwards. If no row has ended (Claude Code up to 2.1.300 may write none),
+ * the rows with the largest output count take precedence. Of several equally final rows, which may each have only some
+ * numbers (Copilot, telemetry), the largest of each number counts.
+ */
+function finalTokens(rows: readonly ObservationOf<"model-call">[]): Tokens {
+  const all = rows.map((row) => row.tokens).reduce(largestTokens);
+  const ended = rows.filter((row) => row.ended && totalTokens(row.tokens) > 0);
+  const decisive = ended.length > 0 ? ended : rows.filter((row) => row.tokens.outputTokens === all.outputTokens);
+  const final = decisive.map((row) => row.tokens).reduce(largestTokens);
+  // Parts of the other numbers, which telemetry and proxies do not always report.
+  return { ...final, reasoningTokens: all.reasoningTokens, cacheWrite1hTokens: Math.min(all.cacheWrite1hTokens, final.cacheWriteTokens) };
+}
+
+/** A witness that knows only the request speaks of the response that another one names with it. */
+function responseIn(rows: readonly ObservationOf<"model-call">[]): (row: ObservationOf<"model-call">) => RecordKey {
+  const answers = new Map(
+    rows.flatMap(({ request, alias, response }) => [request, alias].flatMap((name) => (name === undefined ? [] : [[name, response] as const]))),
+  );
+  return ({ response }) => answers.get(response) ?? response;
+}
+
+type Response = readonly [RecordKey, readonly ObservationOf<"model-call">[]];
+
+/** Of a response that two sources know by different keys, the product's own record counts; matched by usage. */
+function withoutTwins(responses: readonly Response[]): readonly Response[] {
+  const isNameless = ([, [first]]: Response) => first?.nameless === true;
+  if (!responses.some(isNameless)) return responses;
+  const used = ([, list]: Response) => JSON.stringify(finalTokens(list));
+  const counted = Map.groupBy(
+    responses.filter((one) => !isNameless(one)),
+    used,
+  );
+  return responses.filter((one) => !isNameless(one) || counted.get(used(one))?.pop() === undefined);
+}
+
+/**
+ * A row is written when a response begins, with its few tokens so far; up to Claude Code 2.1.300 the final number may
+ * be missing. No language has twelve characters per token.
+ */
+function isCounted({ outputTokens }: Tokens, chars: number, end: ModelCall["end"]): boolean {
+  return outputTokens > (end === "finished" ? 3 : 24) || chars <= 12 * outputTokens;
+}
+
+/**
+ * The calls of the last response without a result. Earlier ones were abandoned: a model is not called again before all
+ * results are available.
+ */
+export function pendingCalls(records: readonly ObservationOf<"record">[], hasResult: (call: CallKey) => boolean, spawns: ReadonlySet<CallKey>): PendingCall[] {
+  const last = records.findLast((r) => r.role === "assistant" && r.calls.length > 0);
+  if (last === undefined) return [];
+  const response = messageIn(last);
+  const calls = records
+    .filter((r) => r === last || (r.role === "assistant" && messageIn(r) === response))
+    .flatMap((r) => r.calls.map((call) => ({ ...call, at: r.at })));
+  const open = new Map(
+    calls
+      .filter((c) => !hasResult(c.call))
+      .map((c) => [c.call, { call: c.call, name: c.name, spawns: spawns.has(c.call), waitsFor: c.waitsFor ?? null, at: c.at }]),
+  );
+  return [...open.values()];
+}
+
+/**
+ * A response spread over several rows is one message. The product and a proxy may know the messages of a conversation
+ * by different keys: the one with more messages counts.
+ */
+function countMessages(records: readonly ObservationOf<"record">[]): number {
+  const count = (list: readonly ObservationOf<"record">[]) => new Set(list.map((r) => messageIn(r) ?? r.id)).size;
+  const messages = records.filter((r) => r.message);
+  return Math.max(count(messages.filter((r) => !isOutside(r))), count(messages.filter(isOutside)));
+}
+
+/** The text of the last response that has any. */
+export function lastResponseText(records: readonly ObservationOf<"record">[]): string | null {
+  const last = records.findLast((r) => r.text !== null);
+  if (last === undefined) return null;
+  const response = messageIn(last);
+  const texts = new Map(
+    records.filter((r) => r.text !== null && (r === last || (response !== undefined && messageIn(r) === response))).map((r) => [recordIn(r) ?? r.id, r.text]),
+  );
+  // Two witnesses of one response say the same words under different keys.
+  return [...new Set(texts.values())].join("\n");
+}
+
+function bestTitle(titles: readonly ObservationOf<"thread-titled">[]): string | null {
+  const best = titles.reduce((rank, t) => Math.min(rank, t.rank), Number.POSITIVE_INFINITY);
+  return titles.findLast((t) => t.rank === best)?.title ?? null;
+}

@@ -1,0 +1,83 @@
+import { type AgentKey, recordIn, threadOf } from "../facts/ids.ts";
+import type { Observation } from "../facts/observation.ts";
+
+/**
+ * The observation with every agent that it mentions replaced.
+ * Exhaustive: a new kind of fact does not compile until it is listed here.
+ */
+export function mapAgents(o: Observation, map: (agent: AgentKey) => AgentKey): Observation {
+  const mapped = { ...o, speaker: map(o.speaker) };
+  switch (mapped.type) {
+    case "agent-described":
+      return { ...mapped, agent: map(mapped.agent), ...(mapped.forkedFrom === undefined ? {} : { forkedFrom: map(mapped.forkedFrom) }) };
+    case "spawn-match":
+    case "waits":
+    case "file-refused":
+      return { ...mapped, agent: map(mapped.agent) };
+    case "call-spawned":
+      return { ...mapped, child: map(mapped.child) };
+    case "parent-named":
+      return { ...mapped, child: map(mapped.child), parent: map(mapped.parent) };
+    case "lifecycle":
+      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+    case "thread-titled":
+      return { ...mapped, of: typeof mapped.of === "string" ? map(mapped.of) : mapped.of };
+    case "process-seen":
+      return { ...mapped, thread: map(mapped.thread) };
+    case "agent-aliased":
+      return { ...mapped, alias: map(mapped.alias), agent: map(mapped.agent) };
+    case "agents-stated":
+      return { ...mapped, agents: mapped.agents.map(map) };
+    case "message-sent":
+      return { ...mapped, to: typeof mapped.to === "string" ? map(mapped.to) : mapped.to };
+    case "record":
+    case "model-call":
+    case "spawn-called":
+    case "call-aliased":
+    case "call-offers":
+    case "call-refused":
+    case "model-call-missing":
+    case "total-stated":
+    case "plan-stated":
+      return mapped;
+    default:
+      return mapped satisfies never;
+  }
+}
+
+/**
+ * The keys by which facts of one thread may concern another: copied records, shared names, agents of other threads.
+ * Threads with a common key must be linked together.
+ */
+export function crossKeys(o: Observation): readonly string[] {
+  switch (o.type) {
+    case "record":
+      return [recordIn(o)].filter((key) => key !== undefined);
+    case "model-call":
+      return [o.alias, o.fingerprint].filter((key) => key !== undefined);
+    case "spawn-match":
+    case "call-offers":
+      return [o.match];
+    case "spawn-called":
+      return o.offers;
+    case "thread-titled":
+      return typeof o.of === "string" ? otherThreads(o) : [o.of.record];
+    default:
+      return otherThreads(o);
+  }
+}
+
+/** The thread whose records contain it, and those that it names. */
+export const threadsIn = (o: Observation): readonly AgentKey[] => [threadOf(o.speaker), ...otherThreads(o)];
+
+function otherThreads(o: Observation): readonly AgentKey[] {
+  // Nearly all facts are of these two kinds, which name no agent.
+  if (o.type === "record" || o.type === "model-call") return [];
+  const own = threadOf(o.speaker);
+  const named: AgentKey[] = [];
+  mapAgents(o, (agent) => {
+    if (threadOf(agent) !== own) named.push(threadOf(agent));
+    return agent;
+  });
+  return named;
+}

@@ -1,0 +1,126 @@
+import { type AgentKey, agentKey, type CallKey, partsOf, type RecordKey, threadOf } from "../facts/ids.ts";
+import { byTime, type Observation } from "../facts/observation.ts";
+import { isOutside } from "../facts/origin.ts";
+import { mapAgents } from "./mentions.ts";
+
+export type Renamed = ReadonlyMap<AgentKey, AgentKey>;
+
+/** The final key of every alias. If an alias has several targets, the first by name counts. */
+export function aliasesIn(observations: readonly Observation[]): Renamed {
+  const names = new Map<AgentKey, AgentKey>();
+  for (const o of observations) {
+    if (o.type !== "agent-aliased" || o.alias === o.agent) continue;
+    const known = names.get(o.alias);
+    if (known === undefined || o.agent < known) names.set(o.alias, o.agent);
+  }
+  for (const [alias, agent] of proxiedTwins(observations))
+    if (!names.has(alias) && partsOf(alias).provider === partsOf(agent).provider) names.set(alias, agent);
+  return new Map([...names.keys()].map((alias) => [alias, lastName(alias, names)]));
+}
+
+/**
+ * Agents known only from a proxy whose first response and all others are in the product's records of one other agent.
+ */
+function proxiedTwins(observations: readonly Observation[]): Renamed {
+  const found = new Map<AgentKey, AgentKey>();
+  const isResponse = (o: Observation) => o.type === "model-call" && o.keys.length > 0;
+  const seen = observations.filter((o) => isOutside(o) && isResponse(o));
+  if (seen.length === 0) return found;
+  const namesOf = (o: Observation) => (o.type === "model-call" && o.fingerprint !== undefined ? [...o.keys, o.fingerprint] : o.keys);
+  const wanted = new Set(seen.flatMap(namesOf));
+  const recorded = new Set<AgentKey>();
+  const holders = new Map<RecordKey, AgentKey[]>();
+  for (const o of observations) {
+    if (isOutside(o)) continue;
+    if (o.type === "record") recorded.add(o.speaker);
+    if (isResponse(o)) for (const key of namesOf(o)) if (wanted.has(key)) holders.set(key, [...(holders.get(key) ?? []), o.speaker]);
+  }
+  for (const [speaker, answers] of Map.groupBy(seen.sort(byTime), (o) => o.speaker)) {
+    if (recorded.has(speaker)) continue;
+    const of = answers.map((o) => namesOf(o).flatMap((key) => holders.get(key) ?? []));
+    const owner = of[0]?.[0];
+    if (owner !== undefined && of.every((list) => list.every((one) => one === owner))) found.set(speaker, owner);
+  }
+  return found;
+}
+
+/**
+ * Conversations whose product the proxy could not identify and that the product's records contain. Returns the
+ * remaining observations, and the owners of the removed responses.
+ */
+export function withoutRecordedTraffic(observations: readonly Observation[]): {
+  readonly left: readonly Observation[];
+  readonly owners: ReadonlyMap<RecordKey, AgentKey>;
+} {
+  const twice = new Map([...proxiedTwins(observations)].filter(([seen, agent]) => partsOf(seen).provider !== partsOf(agent).provider));
+  const owners = new Map<RecordKey, AgentKey>();
+  if (twice.size === 0) return { left: observations, owners };
+  for (const o of observations) {
+    const owner = twice.get(o.speaker);
+    if (owner !== undefined && o.type === "model-call") owners.set(o.response, owner);
+  }
+  return { left: observations.filter((o) => !isOutside(o) || !twice.has(o.speaker)), owners };
+}
+
+/**
+ * Agents that a copy of a thread names under its own id. A session resumed or forked while an agent runs copies the
+ * spawn call and gets the result or notification, so it claims the agent. The agent belongs to the original thread.
+ * `facts` are originals only; `copiedFrom` maps each copy to its original.
+ */
+export function agentsOfCopies(facts: readonly Observation[], copiedFrom: ReadonlyMap<AgentKey, AgentKey>): Renamed {
+  const names = new Map<AgentKey, AgentKey>();
+  if (copiedFrom.size === 0) return names;
+  const callers = new Map<CallKey, AgentKey>();
+  const known = new Set<AgentKey>();
+  for (const o of facts.toSorted(byTime)) {
+    known.add(o.speaker);
+    if (o.type === "spawn-called" && !callers.has(o.call)) callers.set(o.call, o.speaker);
+  }
+  for (const o of facts) {
+    if (o.type !== "call-spawned") continue;
+    const caller = callers.get(o.call);
+    const isOwn = caller === undefined || threadOf(caller) === threadOf(o.child);
+    const home = isOwn ? undefined : namesakes(o.child, copiedFrom).find((key) => threadOf(key) === threadOf(caller));
+    if (home === undefined) known.add(o.child);
+    else {
+      const other = names.get(o.child);
+      if (other === undefined || home < other) names.set(o.child, home);
+    }
+  }
+  for (const home of names.values()) known.add(home);
+  for (const o of facts) {
+    if (o.type !== "lifecycle" || typeof o.of !== "string" || known.has(o.of) || names.has(o.of)) continue;
+    const home = namesakes(o.of, copiedFrom).find((key) => known.has(key));
+    if (home !== undefined) names.set(o.of, home);
+  }
+  return new Map([...names].map(([copy, home]) => [copy, lastName(home, names)]));
+}
+
+/** The key at the end of a chain; of a cycle, the first by name. */
+function lastName(first: AgentKey, names: Renamed): AgentKey {
+  const chain = [first];
+  for (const key of chain) {
+    const next = names.get(key);
+    if (next === undefined) return key;
+    const again = chain.indexOf(next);
+    if (again >= 0) return chain.slice(again).reduce((a, b) => (b < a ? b : a));
+    chain.push(next);
+  }
+  return first;
+}
+
+/** The keys that the agent would have in the originals of its thread, nearest first. */
+function namesakes(agent: AgentKey, copiedFrom: ReadonlyMap<AgentKey, AgentKey>): AgentKey[] {
+  const { agent: id, provider } = partsOf(agent);
+  const seen = new Set([threadOf(agent)]);
+  if (id === null) return [];
+  for (const copy of seen) {
+    const origin = copiedFrom.get(copy);
+    if (origin !== undefined && partsOf(origin).provider === provider) seen.add(threadOf(origin));
+  }
+  return [...seen].slice(1).map((thread) => agentKey(provider, partsOf(thread).thread, id));
+}
+
+export function renameAll(observations: readonly Observation[], names: Renamed): readonly Observation[] {
+  return names.size === 0 ? observations : observations.map((o) => mapAgents(o, (key) => names.get(key) ?? key));
+}

@@ -1,0 +1,60 @@
+import type { AgentKey, RecordKey } from "../facts/ids.ts";
+import { recordIn } from "../facts/ids.ts";
+import type { Observation } from "../facts/observation.ts";
+import { isReport } from "../facts/origin.ts";
+import { type Fold, NAME } from "./fold.ts";
+import { folderOf, partFacts } from "./folded.ts";
+import { agentsOfCopies, aliasesIn, renameAll, withoutRecordedTraffic } from "./names.ts";
+import { decideOwnership } from "./ownership.ts";
+import type { ManualLink } from "./parents.ts";
+
+/** The observations without repeats: every fact once, under the final key of every agent. */
+export interface Originals {
+  readonly facts: readonly Observation[];
+  /** Agents whose bulk facts are not among `facts`. */
+  readonly folded: ReadonlyMap<AgentKey, Fold>;
+  /** The owner of a record that several agents contain. */
+  readonly ownerOf: (record: RecordKey) => AgentKey | undefined;
+  readonly nameOf: (agent: AgentKey) => AgentKey;
+  /** For an agent with copies of another agent's records: the other one. */
+  readonly copiedFrom: ReadonlyMap<AgentKey, AgentKey>;
+  /** Number of different facts. */
+  readonly looked: number;
+}
+
+export function originalsIn(observations: readonly Observation[], folds: readonly Fold[], manual: readonly ManualLink[]): Originals {
+  const { facts: seen, folded } = partFacts(observations, folds, manual);
+  const distinct = [...new Map(seen.map((o) => [o.id, o])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const { left, owners } = withoutRecordedTraffic(distinct);
+  const aliases = aliasesIn(left);
+  const named = renameAll(left, aliases);
+  const ownership = decideOwnership(named);
+  const originals = withoutRefused(named.filter(ownership.isOriginal));
+  const homes = agentsOfCopies(originals, ownership.copiedFrom);
+  const nameOf = (key: AgentKey) => {
+    const name = aliases.get(key) ?? key;
+    return homes.get(name) ?? name;
+  };
+  const ownerOf = (record: RecordKey) => {
+    const owner = ownership.ownerOf(record) ?? owners.get(record) ?? folderOf(folded, record, NAME.key);
+    return owner === undefined ? undefined : nameOf(owner);
+  };
+  const facts = withoutEchoes(renameAll(originals, homes));
+  return { facts, folded, ownerOf, nameOf, copiedFrom: ownership.copiedFrom, looked: distinct.length };
+}
+
+/** Removes facts that are only supported by the path of a refused file; statements of others about the agent stay. */
+function withoutRefused(facts: readonly Observation[]): readonly Observation[] {
+  const refused = new Set(facts.flatMap((f) => (f.type === "file-refused" ? [f.agent] : [])));
+  for (const f of facts) if (f.type === "record") refused.delete(f.speaker);
+  return refused.size === 0 ? facts : facts.filter((f) => !refused.has(f.speaker));
+}
+
+/** Removes reports of a live source about records that the product itself keeps. */
+function withoutEchoes(facts: readonly Observation[]): readonly Observation[] {
+  if (!facts.some(isReport)) return facts;
+  const isBulk = (f: Observation) => f.type === "record" || f.type === "model-call";
+  const recorded = new Set(facts.filter((f) => isBulk(f) && !isReport(f)).map(recordIn));
+  recorded.delete(undefined);
+  return facts.filter((f) => !(isReport(f) && isBulk(f) && recorded.has(recordIn(f))));
+}

@@ -1,0 +1,306 @@
+import { type AgentKey, partsOf, recordKey, threadOf } from "../facts/ids.ts";
+import { addAmounts, isNothing, NO_AMOUNTS, NO_TOKENS } from "../facts/usage.ts";
+import { type Account, account, type Explained, type OfModel, sumByModel, type Trace } from "./account.ts";
+import type { GatheredAgent, ModelCall } from "./gather.ts";
+import { ALL_MODELS, type StatedTotal, type UnrecordedCall } from "./totals.ts";
+
+/** A total of the product, compared with the known model calls of its period. */
+export interface Settlement extends Account {
+  readonly total: StatedTotal;
+  /** The total it continues, and of which thread. */
+  readonly base: Base | null;
+  /** What it states was used since then. */
+  readonly stated: readonly OfModel[];
+  readonly covered: readonly ModelCall[];
+  /** Made before, by processes that ended without a total. */
+  readonly earlier: readonly ModelCall[];
+  /** Incomplete responses, which it omits. */
+  readonly cut: readonly ModelCall[];
+  /** An unrecorded call, if the totals prove it, and the agent it was made for. */
+  readonly revealed: { readonly agent: AgentKey; readonly call: ModelCall } | null;
+  /** Input and caches of responses with output tokens only, of all agents together: one per model. */
+  readonly undivided: readonly ModelCall[];
+}
+
+export interface Settled {
+  /** Oldest first. */
+  readonly settlements: readonly Settlement[];
+  /** Calls after the last total. */
+  readonly since: readonly ModelCall[];
+}
+
+export interface Base {
+  readonly thread: AgentKey;
+  readonly total: StatedTotal;
+}
+
+/** Calls that only totals reveal, by the agent they were made for. */
+export function revealedIn(settled: Iterable<Settled>): ReadonlyMap<AgentKey, readonly ModelCall[]> {
+  const found = [...settled].flatMap(({ settlements }) => settlements.flatMap(({ revealed }) => revealed ?? []));
+  const byAgent = Map.groupBy(found, ({ agent }) => agent);
+  return new Map([...byAgent].map(([agent, list]) => [agent, list.map(({ call }) => call)]));
+}
+
+type Gathered = ReadonlyMap<AgentKey, GatheredAgent>;
+type Copies = ReadonlyMap<AgentKey, AgentKey>;
+
+/** Settles all totals of all threads. Threads without totals are not in the result. */
+export function settleTotals(gathered: Gathered, copiedFrom: Copies): Map<AgentKey, Settled> {
+  const settled = new Map<AgentKey, Settled>();
+  for (const [thread, members] of Map.groupBy(gathered.values(), (agent) => threadOf(agent.key))) {
+    const totals = (gathered.get(thread)?.totals ?? []).filter(isNeeded);
+    if (totals.length === 0) continue;
+    const isRunning = totals.some((total) => total.running !== undefined);
+    const isInTotals = (call: ModelCall) => !call.outsideTotals && !(isRunning && call.unrecorded);
+    const inTotals = members.flatMap((agent) => [...agent.calls].filter(isInTotals)).sort(byTime);
+    const calls = totals.every(isByModel) ? inTotals : inTotals.map((call) => ({ ...call, model: ALL_MODELS }));
+    let placed = 0;
+    const settlements = totals.map((total, i) => {
+      const own = totals.slice(0, i).findLast((earlier) => isSameCount(earlier, total));
+      const bases = own === undefined ? inheritedBases(thread, total, gathered, copiedFrom) : [{ thread, total: own }];
+      const isBaseUnknown = own === undefined && total.running?.goesOn === true && bases.length === 0;
+      const stretch = { thread, members, calls, from: placed, total, previous: totals[i - 1] ?? null, isBaseUnknown };
+      const mayBeginAtZero = bases.length === 0 || (own === undefined && total.running !== undefined);
+      const { end, ...settlement } = settle(stretch, mayBeginAtZero ? [...bases, null] : bases);
+      placed = end;
+      return settlement;
+    });
+    settled.set(thread, { settlements, since: calls.slice(placed) });
+  }
+  return settled;
+}
+
+const timeOf = (call: { readonly at: number | null } | undefined) => call?.at ?? Number.NEGATIVE_INFINITY;
+const byTime = (a: ModelCall, b: ModelCall) => (timeOf(a) === timeOf(b) ? (a.response < b.response ? -1 : 1) : timeOf(a) - timeOf(b));
+
+const isByModel = (total: StatedTotal) => total.byModel.every(({ model }) => model !== ALL_MODELS);
+
+/** The last running total includes all others. The first one shows what it continues. */
+function isNeeded({ running }: StatedTotal, i: number, all: readonly StatedTotal[]): boolean {
+  return running === undefined || i === all.length - 1 || (i === 0 && running.goesOn);
+}
+
+/** A process that continues an earlier total keeps its start time. */
+const isSameCount = (a: StatedTotal, b: StatedTotal) => a.began === b.began;
+
+/** What a fork may continue: earlier totals of the threads that it copies, newest first. */
+function inheritedBases(thread: AgentKey, total: StatedTotal, gathered: Gathered, copiedFrom: Copies): Base[] {
+  if (total.running?.goesOn === false) return [];
+  const forkedAt = gathered.get(thread)?.firstAt ?? Number.POSITIVE_INFINITY;
+  const bases: Base[] = [];
+  const seen = new Set([thread]);
+  const originOf = (copy: AgentKey) => copiedFrom.get(copy) ?? gathered.get(copy)?.statedFork ?? undefined;
+  const isKnownToGoOn = (one: StatedTotal) => (total.running === undefined ? one.began !== null && isSameCount(one, total) : one.running !== undefined);
+  for (let from = originOf(thread); from !== undefined; from = originOf(threadOf(from))) {
+    const origin = threadOf(from);
+    if (seen.has(origin)) break;
+    seen.add(origin);
+    const stated = gathered.get(origin)?.totals ?? [];
+    const fitting = stated.filter((one) => isKnownToGoOn(one) && (one.after ?? Number.NEGATIVE_INFINITY) <= forkedAt);
+    bases.push(...fitting.toReversed().map((one) => ({ thread: origin, total: one })));
+  }
+  return bases;
+}
+
+/** A total, and the calls of its thread; the first `from` were covered by earlier totals. */
+interface Stretch {
+  readonly thread: AgentKey;
+  readonly members: readonly GatheredAgent[];
+  readonly calls: readonly ModelCall[];
+  readonly from: number;
+  readonly total: StatedTotal;
+  readonly previous: StatedTotal | null;
+  /** It continues the total of another thread that is not known. */
+  readonly isBaseUnknown: boolean;
+}
+
+/** One interpretation of a total: which calls it includes. */
+interface Reading extends Settlement {
+  readonly end: number;
+}
+
+/**
+ * Picks the assignment with the fewest unexplained tokens: an exact one, else one where all is explained, else the
+ * simplest.
+ */
+function settle(stretch: Stretch, bases: readonly (Base | null)[]): Reading {
+  const readings = bases.flatMap((base) => readingsOf(stretch, base));
+  const isEven = (reading: Reading) => reading.explained.length === 0 && reading.unexplained.length === 0;
+  const best = readings.find(isEven) ?? readings.find((reading) => reading.unexplained.length === 0) ?? readings[0];
+  if (best === undefined) throw new Error("there is always the simplest reading");
+  return best;
+}
+
+/** Which incomplete responses a total omits: interrupted ones, none, or all. Products and versions differ. */
+const LEAVES_OUT: readonly ((call: ModelCall) => boolean)[] = [(call) => call.end === "cut", () => false, (call) => call.end !== "finished"];
+
+function readingsOf(stretch: Stretch, base: Base | null): Reading[] {
+  const { calls, total } = stretch;
+  const bounds = boundsOf(stretch, base);
+  const stated = sumByModel(total.byModel, base?.total.byModel ?? []);
+  const areAllFinished = calls.slice(bounds.first, bounds.lastEnd).every((call) => call.end === "finished");
+  const options = areAllFinished ? LEAVES_OUT.slice(0, 1) : LEAVES_OUT;
+  const even = options.flatMap((leavesOut) => evenRanges(calls, stated, bounds, leavesOut).map((range) => ({ ...range, leavesOut })));
+  const ends = [...new Set([bounds.lastEnd, bounds.firstEnd])];
+  const plain = options.flatMap((leavesOut) => ends.map((end) => ({ start: bounds.first, end: Math.max(bounds.first, end), leavesOut })));
+  const [fewestLeftOut] = even.sort((a, b) => a.start - b.start);
+  return (fewestLeftOut === undefined ? plain : [fewestLeftOut]).map(({ start, end, leavesOut }) => {
+    const range = calls.slice(start, end);
+    const covered = range.filter((call) => !leavesOut(call));
+    const traces = tracesIn(stretch, base);
+    const isAnyoneSilent = stretch.members.some((agent) => agent.records > 0 && agent.calls.length === 0);
+    const differences = account({ stated, covered, traces, used: calls, isBaseLost: stretch.isBaseUnknown || isBaseLost(total, base), isAnyoneSilent });
+    const reading = { total, base, stated, covered, earlier: calls.slice(stretch.from, start), cut: range.filter(leavesOut), ...differences, end };
+    return { ...reading, revealed: reveal(stretch, reading, bounds), undivided: undividedIn(stretch, reading) };
+  });
+}
+
+/** The range of calls in which a total may begin and end, according to the times. */
+interface Bounds {
+  readonly first: number;
+  readonly lastStart: number;
+  readonly firstEnd: number;
+  readonly lastEnd: number;
+}
+
+function boundsOf({ calls, from, total }: Stretch, base: Base | null): Bounds {
+  const numberBefore = (isBefore: (at: number) => boolean) => {
+    const end = calls.findIndex((call) => !isBefore(timeOf(call)));
+    return end < 0 ? calls.length : end;
+  };
+  const { before, after, running } = total;
+  const lastCounted = () => {
+    if (running !== undefined && after !== null) return numberBefore((at) => at <= after);
+    return before === null ? calls.length : numberBefore((at) => at < before);
+  };
+  const { earliest, latest } = startOf(total, base);
+  const lastEnd = Math.max(from, lastCounted());
+  const firstEnd = Math.max(
+    from,
+    after === null
+      ? lastEnd
+      : Math.min(
+          lastEnd,
+          numberBefore((at) => at <= after),
+        ),
+  );
+  const first = Math.min(
+    lastEnd,
+    Math.max(
+      from,
+      numberBefore((at) => at < earliest),
+    ),
+  );
+  const lastStart = Math.min(
+    lastEnd,
+    Math.max(
+      first,
+      numberBefore((at) => at < latest),
+    ),
+  );
+  return { first, lastStart, firstEnd, lastEnd };
+}
+
+/**
+ * The range of start times of the process that stated a total: its running time is the difference to its base, and it
+ * ended with the total.
+ */
+function startOf(total: StatedTotal, base: Base | null): { readonly earliest: number; readonly latest: number } {
+  const always = { earliest: Number.NEGATIVE_INFINITY, latest: Number.NEGATIVE_INFINITY };
+  if (isBaseLost(total, base)) return always;
+  if (base === null) return total.began === null ? always : { earliest: total.began, latest: total.began };
+  if (total.activeMs === null || base.total.activeMs === null) return always;
+  const ran = total.activeMs - base.total.activeMs;
+  return {
+    earliest: total.after === null ? Number.NEGATIVE_INFINITY : total.after - ran,
+    latest: total.before === null ? Number.POSITIVE_INFINITY : total.before - ran,
+  };
+}
+
+/** Tolerance between clocks. */
+const GRACE_MS = 2_000;
+
+/** It was written later than its running time: there was a pause, so an earlier process, so a base total. */
+function isBaseLost({ began, activeMs, after }: StatedTotal, base: Base | null): boolean {
+  return base === null && began !== null && activeMs !== null && after !== null && after - (began + activeMs) > GRACE_MS;
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Ranges of calls that add up exactly to the total: four or five numbers per model do not match by chance. */
+function evenRanges(calls: readonly ModelCall[], stated: readonly OfModel[], bounds: Bounds, leavesOut: (call: ModelCall) => boolean): Range[] {
+  const ranges: Range[] = [];
+  for (let end = bounds.lastEnd; end >= Math.max(bounds.first, bounds.firstEnd); end -= 1) {
+    const counted = calls.slice(bounds.first, end).filter((call) => !leavesOut(call));
+    const left = new Map(sumByModel(stated, counted.map(amountsOf)).map(({ model, amounts }) => [model, amounts]));
+    for (let start = bounds.first; start <= Math.min(bounds.lastStart, end); start += 1) {
+      if ([...left.values()].every(isNothing)) ranges.push({ start, end });
+      const call = calls[start];
+      if (call === undefined || leavesOut(call)) continue;
+      const { model, amounts } = amountsOf(call);
+      left.set(model, addAmounts(left.get(model) ?? NO_AMOUNTS, amounts));
+    }
+  }
+  return ranges;
+}
+
+/** Evidence of unrecorded calls in the period of a total. */
+function tracesIn({ members, total, previous }: Stretch, base: Base | null): Trace[] {
+  const { earliest } = startOf(total, base);
+  const isWithin = (trace: UnrecordedCall) => {
+    const isLater = previous === null || timeOf(trace) > (previous.after ?? Number.NEGATIVE_INFINITY);
+    return isLater && (trace.at === null || trace.at >= earliest) && (total.before === null || timeOf(trace) < total.before);
+  };
+  return members.flatMap((agent) => agent.unrecorded.filter(isWithin).map((trace) => ({ ...trace, agent })));
+}
+
+/**
+ * The unrecorded call, if nothing else can be in the difference: there is evidence of exactly one call on that model,
+ * all agents of the thread have transcripts, all their responses are final, and the times determine which of them the
+ * total includes.
+ */
+function reveal({ members, calls }: Stretch, reading: Omit<Reading, "revealed" | "undivided">, bounds: Bounds): Settlement["revealed"] {
+  const { base, total, cut, covered, explained, unexplained, end } = reading;
+  const shown = explained.filter((e) => e.why !== "own-behalf");
+  const trace = shown[0]?.traces[0];
+  if (shown.length !== 1 || shown[0]?.why !== "unrecorded" || shown[0].traces.length !== 1 || trace?.record == null || !trace.one) return null;
+  if (unexplained.length > 0 || cut.length > 0 || covered.some((call) => call.end !== "finished") || members.some((agent) => agent.records === 0)) return null;
+  const isStartSure = bounds.first === end || timeOf(calls[bounds.first]) >= startOf(total, base).latest;
+  const tokens = tokensOf(shown[0]);
+  if (tokens === null || !isStartSure || bounds.firstEnd !== bounds.lastEnd) return null;
+  return {
+    agent: trace.agent.key,
+    call: { response: trace.record, rows: null, at: trace.at, model: shown[0].model, tokens, counted: true, end: "finished" },
+  };
+}
+
+/**
+ * The input of responses that only the total states. Its cost is unknown, because prices depend on the size of each
+ * request.
+ */
+function undividedIn({ thread, from }: Stretch, { explained, total }: Pick<Reading, "explained" | "total">): ModelCall[] {
+  return explained.flatMap(({ why, model, amounts }) => {
+    if (why !== "not-itemized") return [];
+    const response = recordKey(partsOf(thread).provider, `${thread}/total/${from}/${total.after ?? ""}/${model}`);
+    const tokens = { ...NO_TOKENS, ...Object.fromEntries(Object.entries(amounts).map(([kind, n]) => [kind, n ?? 0])) };
+    return [{ response, rows: null, at: total.after, model, costUsd: null, tokens, counted: true, end: "finished" as const }];
+  });
+}
+
+/** Null if the cache lifetime is unknown, which determines the cost. */
+function tokensOf({ amounts }: Explained): ModelCall["tokens"] | null {
+  if (amounts.cacheWrite1hTokens === null && amounts.cacheWriteTokens !== 0) return null;
+  return {
+    inputTokens: amounts.inputTokens ?? 0,
+    outputTokens: amounts.outputTokens ?? 0,
+    reasoningTokens: 0,
+    cacheReadTokens: amounts.cacheReadTokens ?? 0,
+    cacheWriteTokens: amounts.cacheWriteTokens ?? 0,
+    cacheWrite1hTokens: amounts.cacheWrite1hTokens ?? 0,
+  };
+}
+
+const amountsOf = (call: ModelCall): OfModel => ({ model: call.model, amounts: call.tokens });

@@ -1,0 +1,74 @@
+import { placeOf, type RecordKey, recordIn } from "../facts/ids.ts";
+import type { ModelCallMissing, Observation, ObservationOf, TotalStated } from "../facts/observation.ts";
+import type { Fold } from "./fold.ts";
+
+/** The model name if a product states one sum for all models. */
+export const ALL_MODELS = "all models";
+
+/** A total of the product, with its time range according to the surrounding records. */
+export interface StatedTotal extends Omit<TotalStated, "type"> {
+  /** Everything until then was known when it was written; null if nothing before it has a time. */
+  readonly after: number | null;
+  /** It was written before this; null if nothing with a time follows it. */
+  readonly before: number | null;
+}
+
+export interface UnrecordedCall extends Omit<ModelCallMissing, "type"> {
+  readonly at: number | null;
+  /** The record that shows it. */
+  readonly record: RecordKey | null;
+}
+
+/** Facts whose meaning depends on the times of the surrounding facts in the file. */
+export const isStated = (f: Observation): f is ObservationOf<"total-stated" | "model-call-missing"> =>
+  f.type === "total-stated" || f.type === "model-call-missing";
+
+/** The totals of one thread and the evidence of unrecorded calls, from its own records, including those of `fold`. */
+export function readTotals(
+  facts: readonly Observation[],
+  fold?: Fold,
+): { readonly totals: readonly StatedTotal[]; readonly unrecorded: readonly UnrecordedCall[] } {
+  if (!facts.some(isStated)) return { totals: [], unrecorded: [] };
+  const [totals, unrecorded]: [StatedTotal[], UnrecordedCall[]] = [[], []];
+  for (const [file, list] of Map.groupBy(facts, fileOf)) {
+    const inOrder = list.toSorted(byPlace);
+    const before = earliestLater(inOrder);
+    let passed: number | null = null;
+    for (const [i, fact] of inOrder.entries()) {
+      if (fact.at !== null) passed = Math.max(passed ?? fact.at, fact.at);
+      if (!isStated(fact)) continue;
+      const folded = fold?.path === file ? fold.around(fact) : { after: null, before: null };
+      const after = latest(passed, folded.after);
+      if (fact.type === "total-stated") {
+        const { byModel, costUsd, began, activeMs, running } = fact;
+        const stated = { byModel, costUsd, began, activeMs, ...(running === undefined ? {} : { running }) };
+        totals.push({ ...stated, after: latest(after, writtenAtLeast(fact)), before: earliest(before[i] ?? null, folded.before) });
+      }
+      if (fact.type === "model-call-missing")
+        unrecorded.push({ what: fact.what, on: fact.on, one: fact.one, at: fact.at ?? after, record: recordIn(fact) ?? null });
+    }
+  }
+  return { totals: totals.sort((a, b) => (a.after ?? 0) - (b.after ?? 0)), unrecorded };
+}
+
+const earliest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b));
+const latest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b));
+
+/** Its processes ran one after the other, possibly with pauses. */
+const writtenAtLeast = ({ began, activeMs }: TotalStated) => (began === null || activeMs === null ? null : began + activeMs);
+
+/** In file order. */
+export const byPlace = (a: Observation, b: Observation) => a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+
+export const fileOf = (fact: Observation) => placeOf(fact.id).replace(/:\d+$/, "");
+
+/** For each fact, the earliest time after it. */
+function earliestLater(inOrder: readonly Observation[]): (number | null)[] {
+  const times: (number | null)[] = [];
+  let earliest: number | null = null;
+  for (const fact of inOrder.toReversed()) {
+    times.push(earliest);
+    if (fact.at !== null) earliest = Math.min(earliest ?? fact.at, fact.at);
+  }
+  return times.reverse();
+}

@@ -1,0 +1,67 @@
+import { type AgentKey, observationId, placeName, type RecordKey } from "../facts/ids.ts";
+import type { Fact, Observation } from "../facts/observation.ts";
+import type { FromOrigin } from "../facts/origin.ts";
+import type { Problem, ProblemCode } from "../facts/problem.ts";
+import type { Findings } from "./provider.ts";
+
+/** The current record: its place, agent and time. */
+export interface RecordContext extends FromOrigin {
+  readonly path: string;
+  /** From 1; 0 for a document. */
+  readonly line: number;
+  /** The name of a database row; `line` is then only its order. */
+  readonly row?: string | undefined;
+  readonly at: number | null;
+  readonly speaker: AgentKey;
+  readonly keys: readonly RecordKey[];
+  /** Its position in the file; its line, unless one record contains many. */
+  readonly order?: number;
+}
+
+/** Collects the observations of one record and gives each an id from its place. */
+export class FindingsOf implements Findings {
+  readonly observations: Observation[];
+  readonly problems: Problem[];
+  readonly #record: RecordContext;
+  readonly #place: string;
+
+  constructor(record: RecordContext, whole?: Pick<FindingsOf, "observations" | "problems">) {
+    this.observations = whole?.observations ?? [];
+    this.problems = whole?.problems ?? [];
+    this.#record = record;
+    this.#place = placeName(record.path, record.line, record.row);
+  }
+
+  /** For a part of the record with its own time, ids or agent. Its findings are part of the whole. */
+  part(of: Partial<Pick<RecordContext, "at" | "speaker" | "keys" | "order">>): FindingsOf {
+    return new FindingsOf({ ...this.#record, ...of }, this);
+  }
+
+  add(fact: Fact): void {
+    this.#push(fact, this.#record.keys, this.#record.at);
+  }
+
+  /** For a fact with another time than the record. */
+  addAt(at: number | null, fact: Fact): void {
+    this.#push(fact, this.#record.keys, at);
+  }
+
+  /** For a fact about the file that holds even if the record is a copy; without the copy's time. */
+  addOfFile(fact: Fact): void {
+    this.#push(fact, [], null);
+  }
+
+  problem(code: ProblemCode, detail: string): void {
+    this.problems.push({ code, where: this.#place, detail });
+  }
+
+  #push(fact: Fact, keys: readonly RecordKey[], at: number | null) {
+    const { speaker, line, order, origin } = this.#record;
+    const seen = { id: observationId(this.#place, this.observations.length), at, speaker, keys, order: order ?? line };
+    this.observations.push({ ...fact, ...seen, ...(origin === undefined ? {} : { origin }) });
+  }
+}
+
+export function problemAt(path: string, line: number, code: ProblemCode, detail: string, row?: string): Findings {
+  return { observations: [], problems: [{ code, where: placeName(path, line, row), detail }] };
+}

@@ -1,0 +1,163 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AgentEvent } from "../views/event.ts";
+import { DEFAULT_REDACTION, type RedactionRules, Redactor } from "./redaction.ts";
+import { SECRET } from "./secrets.ts";
+
+const redactor = (rules: Partial<RedactionRules> = {}) => new Redactor({ ...DEFAULT_REDACTION, ...rules });
+/** Put together here, so that nobody's scanner takes this file for a leak. */
+const key = (...parts: readonly string[]) => parts.join("");
+const LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+
+describe("secrets in texts", () => {
+  it.each([
+    key("sk-", "ant-api03-", LONG),
+    key("sk-", "proj-", LONG),
+    key("gh", "p_", LONG),
+    key("github", "_pat_", LONG),
+    key("glpat", "-", LONG),
+    key("AK", "IA", "ABCDEFGHIJKLMNOP"),
+    key("AI", "za", LONG),
+    key("xox", "b-", "123456789-abcdef"),
+    key("lsv2", "_pt_", "0123456789abcdef0123456789abcdef", "_0123456789"),
+    key("npm", "_", LONG),
+    key("sk", "_live_", LONG),
+    key("eyJ", "hbGciOiJIUzI1NiJ9", ".eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0", ".c2lnbmF0dXJl"),
+  ])("%s is taken out, and the words around it stay", (secret) => {
+    expect(redactor().text(`before ${secret} after`)).toBe(`before ${SECRET} after`);
+  });
+
+  it.each([
+    ["DB_PASSWORD=hunter2\nPORT=80", `DB_PASSWORD=${SECRET}\nPORT=80`],
+    ["export API_KEY='abc'", `export API_KEY='${SECRET}'`],
+    ['{"api_key": "abc", "n": 1}', `{"api_key": "${SECRET}", "n": 1}`],
+    ['{\\"client_secret\\":\\"abc\\"}', `{\\"client_secret\\":\\"${SECRET}\\"}`],
+    ["password: hunter", `password: ${SECRET}`],
+    ["Authorization: Bearer abc.def", `Authorization: ${SECRET}`],
+    ["curl -H 'X-Api-Key: abc' x", `curl -H 'X-Api-Key: ${SECRET}' x`],
+    ["bearer abcdefghijkl0123", `bearer ${SECRET}`],
+    ["postgres://me:pw@host/db", `postgres://me:${SECRET}@host/db`],
+    ["https://hooks.slack.com/services/T0/B0/xyz", `https://hooks.slack.com/services/${SECRET}`],
+    ["AccountName=x;AccountKey=abc==;More=1", `AccountName=x;AccountKey=${SECRET};More=1`],
+    ["-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nend", `${SECRET}\nend`],
+    ["-----BEGIN OPENSSH PRIVATE KEY-----\ncut off", SECRET],
+  ])("%j", (text, expected) => {
+    expect(redactor().text(text)).toBe(expected);
+  });
+
+  it.each([
+    "const token: string = next();",
+    "total_tokens: 372, input_tokens=12",
+    "the secret of good code",
+    "API_KEY=$OTHER",
+    "password: process.env.PW",
+    "basic authentication is used",
+    "https://example.com:8080/a@b",
+    "a task-notification and a sk-short",
+    "tokenizer = load()",
+  ])("%j holds none", (text) => {
+    expect(redactor().text(text)).toBe(text);
+  });
+
+  it("also go by the user's own patterns", () => {
+    expect(redactor({ patterns: ["ACME-\\d+", ""] }).text("ticket ACME-42 and ACME-x")).toBe(`ticket ${SECRET} and ACME-x`);
+  });
+
+  it("stay out when it is done twice, and long texts are done with quickly", () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const once = redactor().text(`${text} API_KEY=abc `);
+        expect(redactor().text(once)).toBe(once);
+        expect(once).not.toContain("API_KEY=abc ");
+      }),
+    );
+    for (const piece of ["a_", "a", "key=", "-----BEGIN ", "bearer ", "x://a:", "a.b-c_", '"token":', " "]) {
+      expect(redactor().text(piece.repeat(200_000)).length).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe("secrets in values", () => {
+  it("are known by their keys too; counts and flags are none", () => {
+    const value = {
+      headers: { Authorization: "abc", "x-api-key": "k", accept: "*/*" },
+      apiKey: "abc",
+      maxTokens: 5,
+      token: 7,
+      list: ["pwd=abcd"],
+      deep: { secret: ["a"] },
+    };
+    expect(redactor().value(value)).toEqual({
+      headers: { Authorization: SECRET, "x-api-key": SECRET, accept: "*/*" },
+      apiKey: SECRET,
+      maxTokens: 5,
+      token: 7,
+      list: [`pwd=${SECRET}`],
+      deep: { secret: SECRET },
+    });
+  });
+
+  it("are taken out at any depth without an end of the stack", () => {
+    const deep = JSON.parse(`${"[".repeat(5_000)}"x"${"]".repeat(5_000)}`) as unknown;
+    expect(JSON.stringify(redactor().value(deep))).toContain(SECRET);
+  });
+});
+
+describe("secret files", () => {
+  it.each(["/home/dev/x/.env", ".env.production", "config/prod.env", "C:\\x\\server.key", "~/.ssh/id_ed25519", "/root/.aws/credentials", "k8s/secrets.yaml"])(
+    "%s is one",
+    (path) => {
+      expect(redactor().isSecretFile(path)).toBe(true);
+    },
+  );
+  it.each([".env.example", "src/environment.ts", "/root/.ssh/known_hosts", "id_rsa.pub", "keyboard.ts", "README.md"])("%s is none", (path) => {
+    expect(redactor().isSecretFile(path)).toBe(false);
+  });
+  it("are those that the user names too", () => {
+    const own = redactor({ paths: ["~/vault/**", "plans/*.md"] });
+    expect(["/home/dev/vault/a/b", "/x/plans/a.md", "/x/plans/a/b.md"].map((path) => own.isSecretFile(path))).toEqual([true, true, false]);
+  });
+});
+
+const event = (kind: AgentEvent["kind"], more: Partial<AgentEvent> = {}): AgentEvent => ({
+  schema: "retinue/event@1",
+  summary: null,
+  uri: "toy://t",
+  id: "1",
+  seq: 1,
+  at: null,
+  kind,
+  text: null,
+  tool: null,
+  usage: null,
+  spawn: null,
+  status: null,
+  ref: null,
+  ...more,
+});
+const tool = (input: unknown, callId = "c1") => ({ name: "Read", callId, input, isError: false });
+
+describe("events", () => {
+  it("of a secret file keep its path and not its content", () => {
+    const redact = redactor().events();
+    expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env" }) })).tool?.input).toEqual({ file_path: "/x/.env" });
+    expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null) })).text).toBe("[redacted: a file of secrets]");
+    expect(redact(event("toolResult", { text: "COLOR=blue", tool: tool(null, "c2") })).text).toBe("COLOR=blue");
+    expect(redact(event("toolCall", { tool: tool({ file_path: "/x/.env", content: "COLOR=blue" }) })).tool?.input).toEqual({
+      file_path: "/x/.env",
+      content: SECRET,
+    });
+    expect(redact(event("toolCall", { tool: tool({ command: "cat >.env <<E\nCOLOR=blue\nE" }) })).tool?.input).toEqual({ command: "cat >.env <<E" });
+  });
+
+  it("lose what tools returned, or all texts, where the level says so", () => {
+    const bare = redactor({ level: "no-tool-output" }).events();
+    expect(bare(event("toolResult", { text: "12345", tool: tool(null) })).text).toBe("[left out: 5 characters]");
+    expect(bare(event("assistant", { text: "hello" })).text).toBe("hello");
+    const metadata = redactor({ level: "metadata" }).events();
+    for (const kind of ["user", "assistant", "reasoning", "toolResult", "error", "note", "compaction"] as const) {
+      const { text, tool: left } = metadata(event(kind, { text: "hello", tool: tool({ command: "ls" }) }));
+      expect([text, left?.input]).toEqual([null, null]);
+    }
+  });
+});

@@ -1,0 +1,233 @@
+import type { RecordKey } from "../facts/ids.ts";
+import { messageIn } from "../facts/ids.ts";
+import type { ObservationOf } from "../facts/observation.ts";
+import { totalTokens } from "../facts/usage.ts";
+import { type Calls, closedIn } from "../link/call-list.ts";
+import type { ModelCall } from "../link/gather.ts";
+import { BLANK, type Span } from "./span.ts";
+import { GROUP, lowerBound, type Slot, type SpanList, slot } from "./span-list.ts";
+
+/** The sum of a response's model calls. */
+interface CallSum {
+  readonly tokens: number;
+  readonly outputTokens: number;
+  readonly model: string | null;
+  readonly isCut: boolean;
+  readonly askedAt: number | null;
+}
+
+const NO_CALLS: CallSum = { tokens: 0, outputTokens: 0, model: null, isCut: false, askedAt: null };
+
+const plus = (sum: CallSum, call: ModelCall): CallSum => ({
+  tokens: sum.tokens + totalTokens(call.tokens),
+  outputTokens: sum.outputTokens + call.tokens.outputTokens,
+  model: sum.model ?? (call.model === "" ? null : call.model),
+  isCut: sum.isCut || call.end === "cut",
+  askedAt: sum.askedAt ?? call.askedAt ?? null,
+});
+
+/** One model response, from its records. */
+interface Response {
+  readonly slot: Slot;
+  readonly first: number;
+  last: number;
+  /** When its last tool was called, if its own records contain tool results: the model had finished by then. */
+  lastCall: number | null;
+  isSelfContained: boolean;
+  /** Its model calls that no longer change. */
+  closed: CallSum;
+  /** All its model calls. */
+  calls: CallSum;
+  readonly closedNames: RecordKey[];
+  openNames: RecordKey[];
+  from: number;
+  to: number;
+  /** The latest end of this response and of all before it. */
+  done: number;
+}
+
+/** A model call without a response. */
+interface LoneCall {
+  readonly slot: Slot;
+  readonly name: RecordKey;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * When the models of one agent were working. The rows of a response share their last key. A model works from its
+ * request until its last row; if the request is not recorded, from the agent's last input.
+ * Steps and calls are added in order of time, and only the responses that they change are computed again.
+ */
+export class ModelTimes {
+  readonly #list: SpanList;
+  readonly #responses: Response[] = [];
+  readonly #byName = new Map<RecordKey | number, number>();
+  readonly #byKey = new Map<RecordKey, number>();
+  /** Times of the agent's inputs, oldest first. */
+  readonly inputs: number[] = [];
+  readonly #changed = new Set<number>();
+  #steps = 0;
+  #closedCount = 0;
+  readonly #lone: LoneCall[] = [];
+  #loneDone = Number.NEGATIVE_INFINITY;
+  /** Responses and lone calls with calls that may still change. */
+  #withOpen: number[] = [];
+  #openLone: LoneCall[] = [];
+  /** Names of closed calls that no record has, and the latest time of such a call. */
+  readonly #unnamed = new Set<RecordKey>();
+  #unnamedUntil = Number.NEGATIVE_INFINITY;
+  #isTorn = false;
+
+  constructor(list: SpanList) {
+    this.#list = list;
+  }
+
+  /**
+   * False after a step that assigns a closed call to another response, or for an older list of calls: everything has to
+   * be computed again.
+   */
+  goesOnWith(calls: Calls): boolean {
+    return !this.#isTorn && closedIn(calls).count >= this.#closedCount;
+  }
+
+  /** The latest end of any response. */
+  get done(): number {
+    return Math.max(this.#responses.at(-1)?.done ?? Number.NEGATIVE_INFINITY, this.#loneDone, ...this.#openLone.map(({ to }) => to));
+  }
+
+  /** The time of each model call, by its response. */
+  *times(): Generator<readonly [RecordKey, { readonly from: number; readonly to: number }]> {
+    for (const { closedNames, openNames, from, to } of this.#responses) for (const name of [...closedNames, ...openNames]) yield [name, { from, to }];
+    for (const { name, from, to } of [...this.#lone, ...this.#openLone]) yield [name, { from, to }];
+  }
+
+  add(step: ObservationOf<"record">): void {
+    const number = this.#steps;
+    this.#steps += 1;
+    if (step.at === null) return;
+    for (const { at } of step.results) this.#ask(at ?? step.at);
+    if (step.role === "user" && step.state !== null) this.#ask(step.at);
+    if (step.role !== "assistant") return;
+    const name = messageIn(step) ?? number;
+    const index = this.#byName.get(name) ?? this.#begin(name, step.at);
+    for (const key of step.keys) this.#learn(key, index);
+    const response = this.#responses[index] as Response;
+    response.last = Math.max(response.last, step.at);
+    response.isSelfContained ||= step.results.length > 0;
+    for (const { at } of step.calls) response.lastCall = Math.max(response.lastCall ?? 0, at ?? step.at);
+    this.#changed.add(index);
+  }
+
+  #begin(name: RecordKey | number, at: number): number {
+    const index = this.#responses.length;
+    const times = { first: at, last: at, lastCall: null, from: at, to: at, done: Number.NEGATIVE_INFINITY };
+    this.#responses.push({
+      slot: slot(GROUP.answer, index),
+      ...times,
+      isSelfContained: false,
+      closed: NO_CALLS,
+      calls: NO_CALLS,
+      closedNames: [],
+      openNames: [],
+    });
+    this.#byName.set(name, index);
+    if (at <= this.#unnamedUntil) this.#isTorn = true;
+    return index;
+  }
+
+  #learn(key: RecordKey, index: number) {
+    const known = this.#byKey.get(key);
+    if (known === index) return;
+    if (this.#unnamed.has(key) || (known !== undefined && this.#closedCount > 0)) this.#isTorn = true;
+    if (known === undefined || known < index) this.#byKey.set(key, index);
+  }
+
+  #ask(at: number) {
+    const place = lowerBound(this.inputs, (other) => other <= at);
+    this.inputs.splice(place, 0, at);
+    this.#list.changedFrom = Math.min(this.#list.changedFrom, at);
+    const until = this.inputs[place + 1] ?? Number.POSITIVE_INFINITY;
+    const { length } = this.#responses;
+    for (let i = lowerBound(this.#responses, ({ first }) => first < at); i < length && (this.#responses[i]?.first ?? 0) < until; i += 1) this.#changed.add(i);
+  }
+
+  /** Assigns every call to its response: by name, else to the last one that had begun. */
+  assign(calls: Calls): void {
+    const { count, from } = closedIn(calls);
+    for (const index of this.#withOpen) {
+      const response = this.#responses[index] as Response;
+      response.openNames = [];
+      this.#setCalls(response, index, response.closed);
+    }
+    const before = this.#openLone;
+    this.#withOpen = [];
+    this.#openLone = [];
+    let number = this.#closedCount;
+    const loneCount = this.#lone.length;
+    for (const call of from(this.#closedCount)) {
+      this.#take(call, number, number < count, before);
+      number += 1;
+    }
+    this.#closedCount = count;
+    const kept = new Set([...this.#openLone, ...this.#lone.slice(loneCount)].map((one) => one.slot));
+    for (const one of before) if (!kept.has(one.slot)) this.#list.set(one.slot, null);
+  }
+
+  #take(call: ModelCall, number: number, isClosed: boolean, before: readonly LoneCall[]) {
+    const named = this.#byKey.get(call.response) ?? (call.rows === null ? undefined : this.#byKey.get(call.rows));
+    const { at } = call;
+    const index = named ?? (at === null ? -1 : lowerBound(this.#responses, ({ first }) => first <= at) - 1);
+    if (isClosed && named === undefined) {
+      this.#unnamed.add(call.response);
+      if (call.rows !== null) this.#unnamed.add(call.rows);
+      this.#unnamedUntil = Math.max(this.#unnamedUntil, at ?? this.#unnamedUntil);
+    }
+    const response = this.#responses[index];
+    if (response !== undefined) {
+      this.#setCalls(response, index, plus(response.calls, call));
+      if (isClosed) response.closed = response.calls;
+      else this.#withOpen.push(index);
+      (isClosed ? response.closedNames : response.openNames).push(call.response);
+    } else if (at !== null) {
+      const known = before.find((one) => one.slot.number === number);
+      const lone = { slot: known?.slot ?? slot(GROUP.loneCall, number), name: call.response, from: Math.min(call.askedAt ?? at, at), to: at };
+      if (isClosed) this.#loneDone = Math.max(this.#loneDone, at);
+      (isClosed ? this.#lone : this.#openLone).push(lone);
+      this.#list.set(lone.slot, modelSpan(lone, plus(NO_CALLS, call)));
+    }
+  }
+
+  #setCalls(response: Response, index: number, calls: CallSum) {
+    response.calls = calls;
+    this.#changed.add(index);
+  }
+
+  /** Computes what changed: a response, and those after it while their start changes. */
+  compute(): void {
+    for (const start of [...this.#changed].sort((a, b) => a - b)) {
+      for (let i = start; this.#changed.has(i) || i > start; i += 1) {
+        const response = this.#responses[i];
+        if (response === undefined) break;
+        this.#changed.delete(i);
+        if (!this.#place(response, this.#responses[i - 1]?.done ?? Number.NEGATIVE_INFINITY) && !this.#changed.has(i + 1)) break;
+      }
+    }
+  }
+
+  /** Returns whether the latest end so far changed. */
+  #place(response: Response, done: number): boolean {
+    const { first, last, lastCall, isSelfContained, calls, done: before } = response;
+    const lastInput = this.inputs[lowerBound(this.inputs, (at) => at <= first) - 1] ?? Number.NEGATIVE_INFINITY;
+    const begun = calls.askedAt ?? Math.max(done, lastInput);
+    response.to = isSelfContained ? (lastCall ?? last) : last;
+    response.from = begun === Number.NEGATIVE_INFINITY || begun > response.to ? Math.min(first, response.to) : begun;
+    response.done = Math.max(done, response.to);
+    this.#list.set(response.slot, modelSpan(response, calls));
+    return response.done !== before;
+  }
+}
+
+function modelSpan({ from, to }: { readonly from: number; readonly to: number }, { tokens, outputTokens, model, isCut }: CallSum): Span {
+  return { ...BLANK, kind: "model", from, to, name: model, tokens, outputTokens, end: isCut ? "cut" : "done" };
+}

@@ -1,0 +1,149 @@
+import { type AgentKey, nativeCall, partsOf, placeOf } from "../facts/ids.ts";
+import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
+import type { GatheredAgent, ModelCall } from "../link/gather.ts";
+import { agentOf, type Forest, type LinkedAgent, subtreeOf } from "../link/link.ts";
+import { UNANSWERED_RULE } from "../link/parents.ts";
+import { namesOf } from "../link/shape.ts";
+import type { Status } from "../link/status.ts";
+import { MOST } from "../tools/json.ts";
+import type { AgentRecord, AgentTree, LinkRecord } from "./agent.ts";
+import { spendingOf } from "./spending.ts";
+
+/** US dollars for one model call; null if the model has no known price. */
+export type Price = (call: ModelCall, provider: string) => number | null;
+
+/** The public record of an agent with its subtree. */
+export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree {
+  const built = new Map<AgentKey, AgentTree>();
+  for (const key of subtreeOf(forest, root).reverse()) {
+    const agent = agentOf(forest, key);
+    const children = agent.children.map((child) => built.get(child) as AgentTree);
+    built.set(key, { ...recordOf(forest, agent, children, price), children });
+  }
+  return built.get(root) as AgentTree;
+}
+
+/** The record without children; its sums stay. */
+export function withoutChildren({ children: _, ...record }: AgentTree): AgentRecord {
+  return record;
+}
+
+function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTree[], price: Price): AgentRecord {
+  const { provider } = partsOf(agent.key);
+  const call = agent.spawnCall;
+  const startedAt = agent.firstAt ?? call?.at ?? null;
+  const endedAt = endOf(agent);
+  const isLive = agent.verdict.status === "running";
+  // If the thread has agents, their shares are unknown: the amount is in the sum only.
+  const isWholeItsOwn = children.length === 0;
+  const undivided = usageOf(agent.undivided, price, provider, 0);
+  const withUndivided = (usage: Usage) => (agent.undivided.length === 0 ? usage : addUsage(usage, undivided));
+  const { usage: called, models, hasAbsurd } = spendingOf(agent.calls, price, provider);
+  const own = isWholeItsOwn ? withUndivided(called) : called;
+  const onItsBehalf = [...agent.ownBehalf.flatMap((g) => [...g.calls]), ...agent.revealed];
+  const hasInternal = agent.ownBehalf.length > 0 || agent.revealed.length > 0 || (agent.undivided.length > 0 && !isWholeItsOwn);
+  const ofProduct = usageOf(onItsBehalf, price, provider);
+  const internal = hasInternal ? (isWholeItsOwn ? ofProduct : withUndivided(ofProduct)) : null;
+  return {
+    schema: "retinue/agent@1",
+    uri: agent.uri,
+    provider,
+    productVersion: agent.productVersion,
+    sessionId: agent.sessionId,
+    agentId: agent.agentId,
+    parent: uriOf(forest, agent.parent),
+    forkedFrom: uriOf(forest, agent.forkedFrom),
+    depth: agent.depth,
+    kind: kindOf(agent),
+    ...namesOf(agent, call),
+    cwd: agent.cwd,
+    project: agent.cwd?.split(/[\\/]/).findLast((part) => part !== "") ?? null,
+    branch: agent.branch,
+    model: [...models],
+    tools: agent.tools ?? { allowed: null, denied: null },
+    background: agent.background ?? agent.statements.some((s) => s.state === "launched"),
+    ...agent.verdict,
+    link: linkOf(agent),
+    startedAt: iso(startedAt),
+    endedAt: iso(endedAt),
+    lastActivityAt: iso(agent.lastAt),
+    durationMs: startedAt === null ? null : (endedAt ?? (isLive ? forest.now : agent.lastAt) ?? startedAt) - startedAt,
+    usage: {
+      own,
+      internal,
+      subtree: children.reduce((sum, child) => addUsage(sum, child.usage.subtree), internal === null ? own : addUsage(own, internal)),
+      reported: agent.statements.findLast((s) => s.reported !== undefined)?.reported ?? null,
+    },
+    counts: {
+      messages: agent.messages,
+      toolCalls: agent.toolCalls,
+      toolErrors: agent.toolErrors,
+      spawned: children.length,
+      descendants: children.reduce((sum, child) => sum + 1 + child.counts.descendants, 0),
+      byStatus: countStatuses(children),
+    },
+    result: agent.verdict.status === "completed" ? (agent.answer ?? agent.statements.findLast((s) => s.result !== null)?.result ?? null) : null,
+    records: agent.files.map(({ path, bytes }) => ({ path, bytes })),
+    warnings: [
+      ...agent.warnings,
+      ...(hasAbsurd ? [ABSURD] : []),
+      ...(agent.undivided.length > 0 && !isWholeItsOwn ? [UNDIVIDED] : []),
+      ...missingTranscript(agent),
+    ],
+  };
+}
+
+const UNDIVIDED = "the product reports input tokens for all agents together: they are in the thread's sum, but not in the agents' own numbers";
+
+const ABSURD = `a record has an impossible number of tokens: ${MOST} is counted instead`;
+
+const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+const uriOf = (forest: Forest, key: AgentKey | null) => (key === null ? null : (forest.agents.get(key)?.uri ?? null));
+
+export const kindOf = ({ kind, parent }: LinkedAgent) => kind ?? (parent === null ? "main" : "subagent");
+
+/** When it ended; null if it may continue, or if nothing is known. */
+export function endOf(agent: LinkedAgent): number | null {
+  const { status } = agent.verdict;
+  if (status === "running" || status === "pendingInit" || status === "notFound") return null;
+  const reportedAt = agent.statements.findLast((s) => s.state !== "launched" && s.state !== "revived")?.at ?? null;
+  return agent.own !== null && agent.own.state !== "open" ? agent.own.at : (reportedAt ?? agent.lastAt);
+}
+
+function linkOf(agent: LinkedAgent): LinkRecord | null {
+  const decided = agent.evidence.find((e) => e.parent === agent.parent) ?? agent.evidence[0];
+  if (agent.parent === null || decided === undefined) return null;
+  const words = (e: typeof decided) => (e.from === null ? e.says : `${e.says} [${e.rule}, ${placeOf(e.from)}]`);
+  const call = decided.call ?? agent.evidence.find((e) => e.call !== null && e.parent === agent.parent)?.call ?? null;
+  return {
+    rule: decided.rule,
+    source: decided.source,
+    confidence: decided.confidence,
+    toolCallId: call === null ? null : nativeCall(call),
+    evidence: [words(decided), ...agent.evidence.filter((e) => e !== decided).map(words)],
+  };
+}
+
+function usageOf(calls: GatheredAgent["calls"], price: Price, provider: string, each = 1): Usage {
+  let sum = NO_USAGE;
+  for (const call of calls) sum = addUsage(sum, { calls: each, ...call.tokens, costUsd: price(call, provider) });
+  return sum;
+}
+
+function countStatuses(children: readonly AgentTree[]): Partial<Record<Status, number>> {
+  const counts: Partial<Record<Status, number>> = {};
+  const add = (status: Status, n: number) => {
+    counts[status] = (counts[status] ?? 0) + n;
+  };
+  for (const child of children) {
+    add(child.status, 1);
+    for (const [status, n] of Object.entries(child.counts.byStatus)) add(status as Status, n);
+  }
+  return counts;
+}
+
+/** A refused spawn never had a transcript. */
+function missingTranscript(agent: LinkedAgent): string[] {
+  const refused = agent.evidence[0]?.rule === UNANSWERED_RULE && (agent.verdict.status === "errored" || agent.verdict.status === "shutdown");
+  return agent.files.length > 0 || agent.records > 0 || refused ? [] : ["its transcript was not found"];
+}

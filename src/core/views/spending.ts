@@ -1,0 +1,67 @@
+import { addUsage, NO_USAGE, type Usage } from "../facts/usage.ts";
+import { CallSums, type Calls } from "../link/call-list.ts";
+import type { ModelCall } from "../link/gather.ts";
+import { MOST } from "../tools/json.ts";
+import type { Price } from "./record.ts";
+
+/** The cost of model calls, in total and by day and model. */
+export interface Spending {
+  usage: Usage;
+  /** In order of first use. */
+  readonly models: Set<string>;
+  readonly parts: Map<string, SpendingPart>;
+  /** A call has an impossible number of tokens. */
+  hasAbsurd: boolean;
+}
+
+export interface SpendingPart {
+  /** In UTC; null if the calls have no time. */
+  readonly day: string | null;
+  readonly model: string;
+  readonly usage: Usage;
+}
+
+const copyOf = ({ usage, models, parts, hasAbsurd }: Spending): Spending => ({ usage, models: new Set(models), parts: new Map(parts), hasAbsurd });
+const nothing = (): Spending => ({ usage: NO_USAGE, models: new Set(), parts: new Map(), hasAbsurd: false });
+const isAbsurd = ({ tokens }: ModelCall) => Object.values(tokens).some((amount) => amount >= MOST);
+
+const DAY_MS = 86_400_000;
+let lastDay = { number: Number.NaN, name: "" };
+
+/** Most calls are of the same day as the one before. */
+function dayOf(at: number): string {
+  const number = Math.floor(at / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, name: new Date(at).toISOString().slice(0, 10) };
+  return lastDay.name;
+}
+
+function adder(price: Price, provider: string) {
+  return (sum: Spending, call: ModelCall) => {
+    const used = { calls: 1, ...call.tokens, costUsd: price(call, provider) };
+    sum.usage = addUsage(sum.usage, used);
+    sum.hasAbsurd ||= isAbsurd(call);
+    if (call.model !== "") sum.models.add(call.model);
+    const day = call.at === null ? null : dayOf(call.at);
+    const name = `${day} ${call.model}`;
+    sum.parts.set(name, { day, model: call.model, usage: addUsage(sum.parts.get(name)?.usage ?? NO_USAGE, used) });
+  };
+}
+
+const sums = new WeakMap<Price, Map<string, CallSums<Spending>>>();
+
+/** The cost of an agent's own calls. For a growing list only new calls are visited. */
+export function spendingOf(calls: Calls, price: Price, provider: string): Spending {
+  const byProvider = sums.get(price) ?? new Map<string, CallSums<Spending>>();
+  sums.set(price, byProvider);
+  const known = byProvider.get(provider) ?? new CallSums({ start: nothing, copy: copyOf, add: adder(price, provider) });
+  byProvider.set(provider, known);
+  return known.of(calls);
+}
+
+/** The same with additional calls. */
+export function spendingWith(calls: Calls, others: readonly Calls[], price: Price, provider: string): Spending {
+  const sum = spendingOf(calls, price, provider);
+  const add = adder(price, provider);
+  for (const other of others) for (const call of other) add(sum, call);
+  return sum;
+}

@@ -1,0 +1,167 @@
+import type { AgentKey } from "../facts/ids.ts";
+import { addUsage, NO_USAGE, totalTokens, type Usage } from "../facts/usage.ts";
+import { agentOf, type Forest, subtreeOf } from "../link/link.ts";
+import type { Status } from "../link/status.ts";
+import type { AgentTree } from "./agent.ts";
+import type { Price } from "./record.ts";
+import { type Spending, spendingWith } from "./spending.ts";
+
+/**
+ * The usage of one agent on one day with one model. The agent is counted in its first row only, so that rows can be
+ * summed.
+ */
+export interface SpentRow {
+  readonly day: string | null;
+  readonly provider: string;
+  readonly model: string | null;
+  readonly type: string | null;
+  readonly project: string | null;
+  readonly template: string | null;
+  readonly status: Status;
+  /** URI of its thread. */
+  readonly thread: string;
+  readonly agents: number;
+  readonly durationMs: number;
+  readonly usage: Usage;
+}
+
+/** The type name of threads. */
+const MAIN = "(main)";
+
+export const GROUPS = ["day", "model", "type", "project", "template", "status", "provider"] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** A part of the usage. */
+export interface StatsPart {
+  readonly agents: number;
+  readonly durationMs: number;
+  readonly usage: Usage;
+  /** The known part of the cost: `usage.costUsd` is null if one price is missing. */
+  readonly knownCostUsd: number;
+}
+
+/** Durations of single agents, in milliseconds. */
+export interface Durations {
+  readonly least: number;
+  readonly quarter: number;
+  readonly median: number;
+  readonly threeQuarters: number;
+  readonly most: number;
+}
+
+export interface StatsLine extends StatsPart {
+  readonly key: string | null;
+  readonly byStatus: Partial<Record<Status, number>>;
+  /** Of agents that ended with an error. */
+  readonly failed: StatsPart;
+  /** Of sub-agents. */
+  readonly delegated: StatsPart;
+  /** Null if no agent is counted here. */
+  readonly durations: Durations | null;
+  readonly threads: number;
+}
+
+const NOTHING: StatsPart = { agents: 0, durationMs: 0, usage: NO_USAGE, knownCostUsd: 0 };
+
+const added = (part: StatsPart, row: SpentRow): StatsPart => ({
+  agents: part.agents + row.agents,
+  durationMs: part.durationMs + row.durationMs,
+  usage: addUsage(part.usage, row.usage),
+  knownCostUsd: part.knownCostUsd + (row.usage.costUsd ?? 0),
+});
+
+function lineOf(key: string | null, rows: readonly SpentRow[]): StatsLine {
+  const sum = (some: readonly SpentRow[]) => some.reduce(added, NOTHING);
+  const byStatus: Partial<Record<Status, number>> = {};
+  for (const { status, agents } of rows) if (agents > 0) byStatus[status] = (byStatus[status] ?? 0) + agents;
+  return {
+    key,
+    ...sum(rows),
+    byStatus,
+    failed: sum(rows.filter(({ status }) => status === "errored")),
+    delegated: sum(rows.filter(({ type }) => type !== MAIN)),
+    durations: durationsOf(rows.filter(({ agents }) => agents > 0).map(({ durationMs }) => durationMs)),
+    threads: new Set(rows.map(({ thread }) => thread)).size,
+  };
+}
+
+function durationsOf(list: readonly number[]): Durations | null {
+  if (list.length === 0) return null;
+  const sorted = list.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.round((sorted.length - 1) * part)] ?? 0;
+  return { least: at(0), quarter: at(0.25), median: at(0.5), threeQuarters: at(0.75), most: at(1) };
+}
+
+export const statsTotal = (rows: Iterable<SpentRow>): StatsLine => lineOf(null, [...rows]);
+
+const byName = (a: StatsLine, b: StatsLine) => ((a.key ?? "") < (b.key ?? "") ? -1 : 1);
+const byWeight = (a: StatsLine, b: StatsLine) => b.knownCostUsd - a.knownCostUsd || totalTokens(b.usage) - totalTokens(a.usage) || byName(a, b);
+
+/** Sums rows by one field: highest cost first, days in order. */
+export function statsBy(rows: Iterable<SpentRow>, by: Group): StatsLine[] {
+  const lines = [...Map.groupBy(rows, (row) => row[by])].map(([key, list]) => lineOf(key, list));
+  return lines.sort(by === "day" ? byName : byWeight);
+}
+
+/** The threads of one line, by URI: highest cost first. */
+export function threadsBehind(rows: Iterable<SpentRow>, by: Group, key: string | null): StatsLine[] {
+  const behind = [...rows].filter((row) => row[by] === key);
+  return [...Map.groupBy(behind, ({ thread }) => thread)].map(([thread, list]) => lineOf(thread, list)).sort(byWeight);
+}
+
+/** The rows of a whole tree. `record` is its public record with the statuses. */
+export function spentRows(forest: Forest, root: AgentKey, tree: AgentTree, price: Price): SpentRow[] {
+  const records = new Map<string, AgentTree>();
+  const stack = [tree];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    records.set(next.uri, next);
+    stack.push(...next.children);
+  }
+  return subtreeOf(forest, root).flatMap((key) => {
+    const agent = agentOf(forest, key);
+    const record = records.get(agent.uri);
+    if (record === undefined) return [];
+    const internal = agent.ownBehalf.map(({ calls }) => calls);
+    return rowsOf(record, tree.uri, spendingWith(agent.calls, internal, price, record.provider));
+  });
+}
+
+function rowsOf(record: AgentTree, thread: string, { parts }: Spending): SpentRow[] {
+  const began = record.startedAt?.slice(0, 10) ?? null;
+  const base = {
+    provider: record.provider,
+    type: record.parent === null ? MAIN : record.type,
+    project: record.project,
+    template: record.prompt === null ? null : templateOf(record.prompt),
+    status: record.status,
+    thread,
+  };
+  // A call without a time counts for the day on which the agent began.
+  const groups = Map.groupBy(parts.values(), ({ day, model }) => `${day ?? began} ${model}`);
+  const [first, ...more] = [...groups.values()].map((same) => ({
+    ...base,
+    day: same[0]?.day ?? began,
+    model: same[0]?.model ?? null,
+    usage: same.map(({ usage }) => usage).reduce(addUsage),
+    agents: 0,
+    durationMs: 0,
+  }));
+  const own = { ...base, day: began, model: null, usage: NO_USAGE, ...first, agents: 1, durationMs: record.durationMs ?? 0 };
+  return [own, ...more];
+}
+
+const TEMPLATE = 80;
+
+/** The template of a prompt: prompts that differ only in names, paths and numbers have the same. */
+export function templateOf(prompt: string): string {
+  return prompt
+    .replace(/https?:\/\/\S+/g, "<url>")
+    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
+    .replace(/(["'`])(?:(?!\1)[^\n]){1,200}\1/g, "<text>")
+    .replace(/(?:\.{0,2}\/)?(?:[\w@.-]+\/)+[\w@.-]*|\b[\w-]+\.[a-z]{1,5}\b/gi, "<path>")
+    .replace(/\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b/gi, "<id>")
+    .replace(/\d+/g, "<n>")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, TEMPLATE);
+}

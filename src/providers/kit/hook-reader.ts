@@ -1,0 +1,38 @@
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { FindingsOf } from "../../core/ports/findings.ts";
+import { asNonBlank, type JsonObject } from "../../core/tools/json.ts";
+import { type LiveReader, turnEnded } from "./live-stream.ts";
+
+/** Hook payloads in the common format that several products share. They have no time and contain no events. */
+export abstract class HookReader implements LiveReader {
+  /** The thread was prompted and has not responded yet. */
+  protected isPrompted: boolean;
+
+  constructor(saved?: unknown) {
+    this.isPrompted = saved === true;
+  }
+
+  protected abstract threadOf(session: string): AgentKey;
+  abstract read(out: FindingsOf, payload: JsonObject, thread: AgentKey): void;
+
+  threadIn(payload: JsonObject): AgentKey | null {
+    const session = asNonBlank(payload.session_id);
+    // A session without a prompt is not recorded.
+    return session === null || payload.hook_event_name === "SessionStart" ? null : this.threadOf(session);
+  }
+
+  timeIn = () => null;
+  events = () => [];
+  save = () => this.isPrompted;
+
+  protected stopped(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
+    this.isPrompted = false;
+    out.add(turnEnded(thread, "completed", "a hook says that its turn is over", asNonBlank(payload.last_assistant_message)));
+  }
+
+  /** Ends an open turn; a thread that had responded is not shut down by that. */
+  protected sessionEnded(out: FindingsOf, payload: JsonObject, thread: AgentKey): void {
+    if (this.isPrompted) out.add(turnEnded(thread, "shutdown", `a hook says that the session ended: ${asNonBlank(payload.reason) ?? "no reason is given"}`));
+    this.isPrompted = false;
+  }
+}

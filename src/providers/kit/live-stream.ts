@@ -1,0 +1,159 @@
+import type { AgentKey } from "../../core/facts/ids.ts";
+import type { Origin } from "../../core/facts/origin.ts";
+import { FindingsOf, problemAt } from "../../core/ports/findings.ts";
+import { type FileStream, type Findings, NOTHING, type Parser, type SourceFile, type Wrapping } from "../../core/ports/provider.ts";
+import { type Recorded, readRecorded } from "../../core/ports/recording.ts";
+import { beganIn, type RunBegan } from "../../core/ports/run-note.ts";
+import { asObject, decodeText, type JsonObject, parseJson } from "../../core/tools/json.ts";
+import type { EventDraft } from "../../core/views/event.ts";
+
+/** Interprets the lines of one product's live source. The frame around it is common: see `liveStream`. */
+export interface LiveReader {
+  /** The thread that a line names; null if it names none. */
+  threadIn(json: JsonObject): AgentKey | null;
+  /** The agent for a line without a thread, if no earlier line named one; null if such a line means nothing. */
+  unassignedIn?(json: JsonObject): AgentKey | null;
+  /** By the product's clock; null if the line has no time. */
+  timeIn(json: JsonObject): number | null;
+  /** `at` is null if neither the line nor any before it has a time. */
+  read(out: FindingsOf, json: JsonObject, thread: AgentKey, at: number | null): void;
+  events(json: JsonObject, thread: AgentKey, at: number | null): readonly EventDraft[];
+  save(): unknown;
+}
+
+export interface LiveReaderOf {
+  open(saved?: unknown): LiveReader;
+  /** The prompt on the command line, if it can be determined. */
+  promptIn(command: readonly string[]): string | null;
+}
+
+interface Memory {
+  readonly thread: AgentKey | null;
+  readonly began: RunBegan | null;
+  readonly introduced: readonly AgentKey[];
+  readonly reader: unknown;
+  readonly at: number | null;
+}
+
+/** The recording of a live source: output of a wrapped command, or hook payloads. */
+export const liveStream = (origin: LiveOrigin, of: LiveReaderOf): FileStream => ({
+  shape: "lines",
+  open: (file, saved) => new LiveStream({ ...of, origin, readLine: readRecorded }, file, saved),
+});
+
+/** The same output without arrival times: a saved log or a pipe. */
+export const printedStream = (of: LiveReaderOf): FileStream => ({
+  shape: "lines",
+  open: (file, saved) => new LiveStream({ ...of, origin: "stream", readLine: asPrinted }, file, saved),
+});
+
+type LiveOrigin = Extract<Origin, "stream" | "hook" | "telemetry">;
+interface LiveSource extends LiveReaderOf {
+  readonly origin: LiveOrigin;
+  readonly readLine: (record: Uint8Array) => ReadLine | null;
+}
+
+type ReadLine = { readonly at: number | null; readonly raw: unknown } | Recorded;
+
+/** Such a log may contain other lines than JSON. */
+const asPrinted = (record: Uint8Array): ReadLine => ({ at: null, raw: parseJson(decodeText(record).text)?.value });
+
+/** The stream for `<folder>/<name>.jsonl`. */
+export function liveAt(streams: Readonly<Record<string, FileStream>>, path: string): FileStream | null {
+  const folder = /^([a-z]+)\/[^/]+\.jsonl$/.exec(path)?.[1];
+  return folder === undefined || !Object.hasOwn(streams, folder) ? null : (streams[folder] ?? null);
+}
+
+class LiveStream implements Parser {
+  readonly #of: LiveSource;
+  readonly #file: SourceFile;
+  readonly #reader: LiveReader;
+  readonly #introduced: Set<AgentKey>;
+  #thread: AgentKey | null;
+  #began: RunBegan | null;
+  /** The last time. */
+  #at: number | null;
+  /** Number of the last line read. */
+  #read = 0;
+
+  constructor(of: LiveSource, file: SourceFile, saved?: unknown) {
+    // Written by `save` of the same version; the index is rebuilt for another one.
+    const memory = saved as Memory | undefined;
+    this.#of = of;
+    this.#file = file;
+    this.#reader = of.open(memory?.reader);
+    this.#introduced = new Set(memory?.introduced);
+    this.#thread = memory?.thread ?? null;
+    this.#began = memory?.began ?? null;
+    this.#at = memory?.at ?? null;
+  }
+
+  save(): Memory {
+    return { thread: this.#thread, began: this.#began, introduced: [...this.#introduced], reader: this.#reader.save(), at: this.#at };
+  }
+
+  push(record: Uint8Array, line: number): Findings {
+    this.#read = line;
+    const recorded = this.#of.readLine(record);
+    if (recorded === null) return problemAt(this.#file.path, line, "line-not-json", `${record.length} bytes`);
+    if ("note" in recorded) this.#began = beganIn(recorded.note) ?? this.#began;
+    // Lines that are not JSON, such as warnings, are ignored.
+    const json = "raw" in recorded ? asObject(recorded.raw) : null;
+    if (json === null) return NOTHING;
+    this.#thread = this.#reader.threadIn(json) ?? this.#thread;
+    const thread = this.#thread ?? this.#reader.unassignedIn?.(json) ?? null;
+    if (thread === null) return NOTHING;
+    this.#at = this.#timeOf(json, recorded.at);
+    const at = this.#at;
+    const out = new FindingsOf({ path: this.#file.path, line, at, speaker: thread, keys: [], origin: this.#of.origin });
+    this.#introduce(out, thread);
+    this.#reader.read(out, json, thread, at);
+    for (const speaker of new Set(out.observations.flatMap((o) => (o.type === "record" ? [o.speaker] : [])))) this.#place(out, speaker);
+    return out;
+  }
+
+  events(record: Uint8Array, line: number): readonly EventDraft[] {
+    if (this.#read !== line) this.push(record, line);
+    const recorded = this.#of.readLine(record);
+    const json = recorded !== null && "raw" in recorded ? asObject(recorded.raw) : null;
+    if (recorded === null || json === null) return [];
+    const thread = this.#reader.threadIn(json) ?? this.#thread ?? this.#reader.unassignedIn?.(json) ?? null;
+    return thread === null ? [] : this.#reader.events(json, thread, this.#timeOf(json, recorded.at));
+  }
+
+  /** By the product's clock, else ours; in a log without times, the time of the line before. */
+  #timeOf = (json: JsonObject, receivedAt: number | null): number | null => this.#reader.timeIn(json) ?? receivedAt ?? this.#at;
+
+  /** What we know of the thread ourselves: its process, folder and prompt. */
+  #introduce(out: FindingsOf, thread: AgentKey) {
+    if (this.#introduced.has(thread)) return;
+    this.#place(out, thread);
+    if (this.#began === null) return;
+    const { command, cwd, process } = this.#began;
+    const prompt = this.#of.promptIn(command);
+    const described = { ...(cwd === null ? {} : { cwd }), ...(prompt === null ? {} : { prompt }) };
+    out.addOfFile({ type: "agent-described", agent: thread, ...described });
+    if (this.#file.isForeign !== true) out.addOfFile({ type: "process-seen", thread, process, waitingFor: null });
+  }
+
+  /** Every agent in the file gets it as a source file. */
+  #place(out: FindingsOf, agent: AgentKey) {
+    if (this.#introduced.has(agent)) return;
+    this.#introduced.add(agent);
+    out.addOfFile({ type: "agent-described", agent, file: { path: this.#file.path, bytes: this.#file.bytes, bornMs: null } });
+  }
+}
+
+/** Activity without a message: it began, or continues. */
+export const AT_WORK = { type: "record", role: "other", state: "open", certain: true, calls: [], results: [], text: null, message: false } as const;
+
+/** The end of a turn according to the stream. Records take precedence: an interruption ends a turn, too. */
+export const turnEnded = (of: AgentKey, state: "completed" | "errored" | "shutdown", says: string, result: string | null = null) =>
+  ({ type: "lifecycle", of, state, source: "protocol", says: says.split("\n")[0] ?? "", result, yields: true }) as const;
+
+/** A product without machine-readable input. */
+export const outputOnly = (speaks: boolean, speaking: readonly string[] | null): Wrapping => ({
+  printsJson: speaks,
+  withJsonOutput: speaking,
+  control: null,
+});

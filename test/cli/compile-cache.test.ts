@@ -1,0 +1,53 @@
+/** Compiled code is executed, so its cache must not be writable by others. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { needsPosix } from "../support/needs.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/retinue.js");
+let scratch: string;
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), "retinue-compiled-"));
+  for (const folder of ["home", "tmp", "elsewhere"]) mkdirSync(join(scratch, folder));
+});
+beforeEach(needsPosix("file modes"));
+afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+const folder = () => join(scratch, "home/.cache/retinue/compiled");
+function run() {
+  const env = { PATH: process.env.PATH ?? "", HOME: join(scratch, "home"), TMPDIR: join(scratch, "tmp"), RETINUE_HOME: join(scratch, "data") };
+  const { status } = spawnSync(process.execPath, [BIN, "hook"], { env, input: "{}" });
+  expect(status).toBe(0);
+}
+
+describe("the cache of compiled code", () => {
+  it("is a folder of the user's own, and nothing is left among temporary files", () => {
+    run();
+    expect(statSync(folder()).mode & 0o777).toBe(0o700);
+    expect(readdirSync(folder())).not.toEqual([]);
+    expect(readdirSync(join(scratch, "tmp"))).toEqual([]);
+  });
+
+  it("is not used where others can write to it", () => {
+    mkdirSync(folder(), { recursive: true });
+    chmodSync(folder(), 0o777);
+    run();
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
+  it("is not used where it is a link to another folder", () => {
+    mkdirSync(join(folder(), ".."), { recursive: true });
+    symlinkSync(join(scratch, "elsewhere"), folder());
+    run();
+    expect(readdirSync(join(scratch, "elsewhere"))).toEqual([]);
+  });
+
+  it("is done without where there is no home to keep it in", () => {
+    rmSync(join(scratch, "home"), { recursive: true });
+    symlinkSync("/dev/null", join(scratch, "home"));
+    run();
+    expect(existsSync(folder())).toBe(false);
+  });
+});

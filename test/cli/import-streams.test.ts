@@ -1,0 +1,278 @@
+/**
+ * Outputs of agents, from files and through pipes: the product is recognised by their lines, and what is imported twice
+ * counts once.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
+import { type CliResult, retinue } from "../support/cli.ts";
+import { FIXTURES } from "../support/fixtures.ts";
+import { witnessedHomes } from "../support/witnesses.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const scratch = mkdtempSync(join(tmpdir(), "retinue-streams-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+let homes = 0;
+function desk(home?: string) {
+  const folder = join(scratch, String(homes++));
+  const data = join(folder, "data");
+  mkdirSync(folder);
+  if (home !== undefined) cpSync(home, folder, { recursive: true });
+  const run = (...args: string[]): Promise<CliResult> => retinue(folder, args, { RETINUE_HOME: data });
+  const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await run(...args, "--json")).stdout) as T;
+  const file = (text: string | Buffer, name = "stream.jsonl") => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const piped = (text: string | Buffer, ...args: string[]) => {
+    const env = { PATH: process.env.PATH ?? "", HOME: folder, RETINUE_HOME: data };
+    const child = spawn(process.execPath, [MAIN, "import", "-", ...args], { env });
+    child.stdin.end(text);
+    return outcome(child);
+  };
+  return { folder, data, run, json, file, piped };
+}
+
+async function outcome(child: ChildProcess): Promise<CliResult> {
+  let [stdout, stderr] = ["", ""];
+  child.stdout?.on("data", (part) => {
+    stdout += part;
+  });
+  child.stderr?.on("data", (part) => {
+    stderr += part;
+  });
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code: code ?? -1, stdout, stderr })));
+}
+
+/** What the product printed, without the times at which it was recorded. */
+const printed = (path: string) =>
+  readFileSync(path, "utf8")
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const { raw } = JSON.parse(line) as { raw?: object };
+      return raw === undefined ? [] : [`${JSON.stringify(raw)}\n`];
+    })
+    .join("");
+const streamOf = (provider: string, name: string) => printed(join(FIXTURES, provider, name, "recordings", provider, "run/stdout.jsonl"));
+
+const nodes = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nodes)];
+const shape = (tree: AgentTree) =>
+  nodes(tree)
+    .map(({ uri, parent, type, status, usage, counts }) => ({
+      uri,
+      parent,
+      type,
+      status,
+      usage: usage.own,
+      messages: counts.messages,
+      tools: counts.toolCalls,
+    }))
+    .sort((a, b) => (a.uri < b.uri ? -1 : 1));
+
+const TRIED: Readonly<Record<string, readonly string[]>> = {
+  claude: ["c-nested", "d-background", "m-sendmessage", "v2.0.14"],
+  codex: ["v1-nested"],
+  opencode: ["parallel", "continue-child"],
+  gemini: ["single"],
+  pi: ["tintin"],
+};
+const RECORDINGS = Object.entries(TRIED).flatMap(([provider, names]) =>
+  witnessedHomes(provider)
+    .filter(({ name }) => names.includes(name))
+    .map(({ name, home, recordings }) => {
+      const folder = join(recordings, provider, "run");
+      return { provider, name, home, files: readdirSync(folder).map((file) => join(folder, file)) };
+    }),
+);
+
+describe("a stream that was saved", () => {
+  it.each(RECORDINGS)("is the $provider's it says it is, and tells what the recording of it does: $name", async ({ provider, files }) => {
+    const { run, json, file, data } = desk();
+    for (const [i, path] of files.entries()) {
+      const { code, stdout } = await run("import", file(printed(path), `out${i}.log`));
+      expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^imported ${provider}://`))]);
+    }
+    const recorded = desk();
+    mkdirSync(join(recorded.data, "recordings", provider), { recursive: true });
+    cpSync(join(files[0] ?? "", ".."), join(recorded.data, "recordings", provider, "run"), { recursive: true });
+    const roots = await json<AgentRecord[]>("ls");
+    expect(roots.map(({ uri }) => uri).sort()).toEqual((await recorded.json<AgentRecord[]>("ls")).map(({ uri }) => uri).sort());
+    for (const { uri } of roots) expect(shape(await json<AgentTree>("tree", uri))).toEqual(shape(await recorded.json<AgentTree>("tree", uri)));
+    expect(readdirSync(join(data, "imported"))).toEqual([provider]);
+  });
+
+  it.each(RECORDINGS)("counts nothing twice beside its transcript, its recording and itself: $provider $name", async ({ provider, home, files }) => {
+    const { run, json, file, data } = desk(home);
+    const before = await json<AgentRecord[]>("ls");
+    mkdirSync(join(data, "recordings", provider), { recursive: true });
+    cpSync(join(files[0] ?? "", ".."), join(data, "recordings", provider, "run"), { recursive: true });
+    for (const path of files) {
+      await run("import", file(printed(path)));
+      const again = await run("import", file(printed(path), "copy.jsonl"));
+      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("is already imported")]);
+    }
+    const strip = (record: AgentRecord) => ({ uri: record.uri, usage: record.usage.subtree, counts: record.counts, status: record.status });
+    expect((await json<AgentRecord[]>("ls")).map(strip)).toEqual(before.map(strip));
+  });
+
+  it("comes through a pipe, as the product prints it and as editors and shells change it", async () => {
+    const text = streamOf("claude", "c-nested");
+    const plain = desk();
+    const { code, stdout } = await plain.piped(text);
+    expect([code, stdout]).toEqual([0, "imported claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9: 1 file\n"]);
+    const expected = shape(await plain.json<AgentTree>("tree", "latest"));
+    expect(expected).toHaveLength(4);
+    const list = `[${text.trim().split("\n").join(",")}]`;
+    const changed: Record<string, string | Buffer> = {
+      CRLF: text.replaceAll("\n", "\r\n"),
+      "a BOM": `\uFEFF${text}`,
+      "lines of a wrapper before it": `> npm run agent\n\n{"level":"info","msg":"starting"}\n${text}`,
+      "no end of the last line": text.trimEnd(),
+      "pretty-printed": text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.stringify(JSON.parse(line), null, 2))
+        .join("\n"),
+      "a list": list,
+      "UTF-16": Buffer.from(`\uFEFF${text}`, "utf16le"),
+    };
+    for (const [how, input] of Object.entries(changed)) {
+      const { piped, json } = desk();
+      expect([how, (await piped(input)).code]).toEqual([how, 0]);
+      expect([how, shape(await json<AgentTree>("tree", "latest"))]).toEqual([how, expected]);
+    }
+  });
+
+  it("that grew is brought up to date, and a cut line is reported", async () => {
+    const { run, file, json } = desk();
+    const text = streamOf("claude", "d-background");
+    const cut = text.slice(0, text.length - 200);
+    expect((await run("import", file(cut))).stdout).toMatch(/^imported claude:/);
+    expect((await run("doctor")).stdout).toMatch(/unfinished/i);
+    expect((await run("import", file(text))).stdout).toMatch(/^updated claude:/);
+    expect((await json<AgentTree>("tree", "latest")).status).toBe("completed");
+  });
+
+  it("of several sessions names them all", async () => {
+    const { run, file, json } = desk();
+    const { stdout } = await run("import", file(streamOf("claude", "a-single") + streamOf("claude", "c-nested")));
+    expect(stdout).toBe("imported claude://21c2d5cf-22df-46f8-9d93-f17c04dc0e30: 1 file\nit also contains claude://cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9\n");
+    expect(await json("ls")).toHaveLength(2);
+  });
+
+  it.each([
+    ["nothing", "", "it is empty"],
+    ["words", "hello\nworld\n", "stdin is not a transcript or output"],
+    ["other JSON", '{"type":"result","ok":true}\n{"type":"message","role":"user"}\n', "stdin is not a transcript or output"],
+    [
+      "a stream of Qwen Code, which looks alike",
+      '{"type":"system","subtype":"init","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","tools":["agent"],"permission_mode":"yolo","qwen_code_version":"0.24.4"}\n{"type":"assistant","session_id":"5c26e3ea-c8f2-4441-9451-f3e08486fb6f","parent_tool_use_id":null,"message":{"id":"x","role":"assistant","content":[]}}\n',
+      "stdin is not a transcript or output",
+    ],
+    ["bytes", Buffer.from([0, 255, 254, 10, 123, 200]), "stdin is not a transcript or output"],
+  ])("is not %s", async (_, input, words) => {
+    const { piped, data } = desk();
+    const { code, stdout, stderr } = await piped(input);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(words);
+    expect(existsSync(join(data, "imported/claude"))).toBe(false);
+    expect(readdirSync(join(data, "imported"))).toEqual([]);
+  });
+});
+
+/** Lines as simple trackers of such streams know them. */
+describe("a stream of few words", () => {
+  const INIT = '{"type":"system","subtype":"init","session_id":"7d487776-214f-47e8-83a1-94b65d05821b","tools":["Task"]}\n';
+  const CALL =
+    '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_014bmYNjTN754JKMTVXd9ijG","input":{"prompt":"What is 2+2?","subagent_type":"Explore"}}]}}\n';
+  const told = (result: object, session = {}) =>
+    `${JSON.stringify({
+      type: "user",
+      message: { role: "user", content: [{ tool_use_id: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "tool_result", content: ["2 + 2 = 4"] }] },
+      tool_use_result: result,
+      ...session,
+    })}\n`;
+  const RESULT = { status: "completed", prompt: "What is 2+2?", agentId: "a9a57a7", totalDurationMs: 2710, totalTokens: 40348 };
+
+  it("needs the session's name once; a result tells the call, the prompt, the type, and what the product counted", async () => {
+    const { run, json, file } = desk();
+    await run("import", file(INIT + CALL + told(RESULT)));
+    const tree = await json<AgentTree>("tree", "7d487776");
+    expect(tree.children).toMatchObject([
+      {
+        uri: "claude://7d487776-214f-47e8-83a1-94b65d05821b/a9a57a7",
+        type: "Explore",
+        prompt: "What is 2+2?",
+        status: "completed",
+        result: "2 + 2 = 4",
+        link: { toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG" },
+        usage: { own: { calls: 0, inputTokens: 0 }, reported: { totalTokens: 40348, toolUses: null, durationMs: 2710 } },
+      },
+    ]);
+    expect(tree.usage.subtree).toMatchObject({ calls: 0, inputTokens: 0, outputTokens: 0 });
+    const { stdout } = await run("tree", "7d487776");
+    expect(stdout).toContain("40.3k*");
+    expect(stdout).toContain("tokens as reported by the product, not in the sums");
+    expect((await run("7d487776/a9a57a7")).stdout).toContain("Reported by the product, not in the sums: 40.3k tokens");
+  });
+
+  it("may be a result alone, with the session or without", async () => {
+    const { run, json, file } = desk();
+    await run("import", file(told({ ...RESULT, agentType: "Plan" }, { session_id: "7d487776-214f-47e8-83a1-94b65d05821b" })));
+    expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([
+      { agentId: "a9a57a7", type: "Plan", prompt: "What is 2+2?", status: "completed", link: { toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG" } },
+    ]);
+    const { stdout } = await run("events", "7d487776");
+    const spawns = stdout.split("\n").flatMap((line) => (line.includes('"kind":"spawn"') ? [JSON.parse(line)] : []));
+    expect(spawns).toMatchObject([{ spawn: { agentId: "a9a57a7", toolCallId: "toolu_014bmYNjTN754JKMTVXd9ijG", type: "Plan" } }]);
+
+    const lost = desk();
+    expect((await lost.run("import", lost.file(JSON.stringify(JSON.parse(told(RESULT)), null, 2)))).stdout).toBe("imported unassigned://claude: 1 file\n");
+    expect((await lost.json<AgentTree>("tree", "unassigned://claude")).children).toMatchObject([
+      { agentId: "a9a57a7", prompt: "What is 2+2?", status: "completed" },
+    ]);
+  });
+
+  it.each([
+    ["a string", '"content":"2 + 2 = 4"', "completed", "2 + 2 = 4"],
+    ["a list of strings", '"content":["2 + 2 = 4"]', "completed", "2 + 2 = 4"],
+    ["an error", '"content":"Error: no","is_error":true', "errored", null],
+  ])("is answered by %s", async (_, content, status, result) => {
+    const { run, json, file } = desk();
+    const line = `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_014bmYNjTN754JKMTVXd9ijG","type":"tool_result",${content}}]}}\n`;
+    await run("import", file(INIT + CALL + line));
+    expect((await json<AgentTree>("tree", "7d487776")).children).toMatchObject([{ agentId: "toolu_014bmYNjTN754JKMTVXd9ijG", status, result }]);
+  });
+
+  it.each([true, false])("is OpenCode's without the ids of parts (call named: %s)", async (isNamed) => {
+    const { run, json, file } = desk();
+    const state = {
+      status: "completed",
+      input: { description: "Search CLI files", prompt: "Search the codebase", subagent_type: "explore" },
+      output: "Found 22 files",
+      metadata: { sessionId: "ses_49c7c5e7bffeI3pI0nEWWAO4p9" },
+    };
+    const part = { tool: "task", ...(isNamed ? { callID: "call_55642786" } : {}), state };
+    const line = (said: object) => `${JSON.stringify({ timestamp: 1766901159273, sessionID: "ses_49c7c7eb8ffev6NZJAKSt5p48e", ...said })}\n`;
+    const finish = { reason: "stop", tokens: { input: 10, output: 5, reasoning: 0, cache: { read: 0, write: 0 } } };
+    await run("import", file(line({ type: "tool_use", part }) + line({ type: "text", part: { text: "Done." } }) + line({ type: "step_finish", part: finish })));
+    const tree = await json<AgentTree>("tree", "opencode://ses_49c7c7eb8ffev6NZJAKSt5p48e");
+    expect(tree).toMatchObject({ prompt: null, status: "completed", usage: { own: { calls: 1, inputTokens: 10, outputTokens: 5 } } });
+    expect(tree.children).toMatchObject([
+      {
+        agentId: "ses_49c7c5e7bffeI3pI0nEWWAO4p9",
+        type: "explore",
+        prompt: "Search the codebase",
+        description: "Search CLI files",
+        status: "completed",
+        result: "Found 22 files",
+        link: { toolCallId: isNamed ? "call_55642786" : null },
+      },
+    ]);
+  });
+});

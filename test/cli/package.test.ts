@@ -1,0 +1,96 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+/** On Windows npm is a script of the shell. */
+const npm = (args: readonly string[], cwd: string) => run("npm", [...args], { cwd, shell: process.platform === "win32" });
+const ROOT = join(import.meta.dirname, "../..");
+const BIN = join("node_modules", "retinue", "bin", "retinue.js");
+const scratch = mkdtempSync(join(tmpdir(), "retinue-package-"));
+
+/** What a person gets from the registry: the tarball, its dependencies, and nothing of ours besides. */
+beforeAll(async () => {
+  // The build is part of the test command and has just run; packing it again would empty dist/ under other tests.
+  const { stdout } = await npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", scratch], ROOT);
+  writeFileSync(join(scratch, "package.json"), '{"private":true}');
+  await npm(["install", "--omit=dev", "--no-audit", "--no-fund", join(scratch, stdout.trim())], scratch);
+}, 120_000);
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe("the packed tarball in an empty folder", () => {
+  const env = { PATH: process.env.PATH ?? "", HOME: scratch, RETINUE_HOME: join(scratch, "data") };
+
+  it("shows the demo, with no development dependency around", async () => {
+    const child = spawn(process.execPath, [BIN, "demo", "--no-open", "--port", "0"], { cwd: scratch, env: { ...env, TMPDIR: scratch } });
+    try {
+      const [address] = (await once(child.stdout, "data")) as [Buffer];
+      const descriptions = async () => {
+        const tree = await fetch(new URL("/api/agents/latest", address.toString().trim()));
+        return tree.status === 200 ? JSON.stringify(await tree.json()) : "";
+      };
+      for (let tries = 0; !(await descriptions()).includes("Security review") && tries < 1_000; tries += 1) await wait(25);
+      expect(await descriptions()).toContain("Security review");
+    } finally {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
+  });
+
+  it("keeps manual links without a word about experimental features", async () => {
+    const home = { ...env, CLAUDE_CONFIG_DIR: join(scratch, "node_modules/retinue/examples/claude") };
+    const { stderr } = await run(process.execPath, [BIN, "link", "latest/a51bb0", "latest"], { cwd: scratch, env: home });
+    expect(stderr).toBe("");
+    const { stdout } = await run(process.execPath, [BIN, "why", "latest/a51bb0"], { cwd: scratch, env: home });
+    expect(stdout).toContain("→ decided  manual");
+  });
+
+  it("is a library, with its types", async () => {
+    const home = join(scratch, "library-home");
+    const program = `import { open, run, NotSupported } from "retinue";
+const retinue = await open({ env: { HOME: ${JSON.stringify(home)}, RETINUE_HOME: ${JSON.stringify(join(home, "data"))}, CLAUDE_CONFIG_DIR: ${JSON.stringify(join(scratch, "node_modules/retinue/examples/claude"))} } });
+console.log((await retinue.threads()).length > 0, typeof run, NotSupported.name);
+retinue.close();`;
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: scratch, env });
+    expect(stdout).toBe("true function NotSupported\n");
+    const { exports } = JSON.parse(readFileSync(join(scratch, "node_modules/retinue/package.json"), "utf8")) as { exports: { ".": Record<string, string> } };
+    for (const path of Object.values(exports["."])) expect(existsSync(join(scratch, "node_modules/retinue", path))).toBe(true);
+  });
+
+  it("answers hooks and status lines by the shorter way", async () => {
+    const asked = { session_id: "00000000-0000-4000-8000-000000000000", hook_event_name: "Stop" };
+    for (const command of ["hook", "statusline"]) {
+      const child = spawn(process.execPath, [BIN, command], { cwd: scratch, env });
+      let said = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.on("data", (part: Buffer) => {
+          said += part;
+        });
+      child.stdin.end(JSON.stringify(asked));
+      const [code] = (await once(child, "close")) as [number];
+      expect([command, code, said]).toEqual([command, 0, ""]);
+    }
+    expect(existsSync(join(env.RETINUE_HOME, "recordings/claude/hooks", `${asked.session_id}.jsonl`))).toBe(true);
+  });
+
+  it("holds neither sources nor tests nor fixtures", async () => {
+    const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--dry-run", "--json"], { cwd: ROOT });
+    const [pack] = JSON.parse(stdout) as { files: { path: string }[]; unpackedSize: number }[];
+    const folders = new Set(pack?.files.map((f) => f.path.split("/")[0]));
+    expect([...folders].sort()).toEqual(["LICENSE", "README.md", "bin", "dist", "examples", "package.json"]);
+    expect(pack?.unpackedSize).toBeLessThan(3_000_000);
+  });
+});
+
+describe("a Node that is too old", () => {
+  it.each(["20.20.2", "22.18.0", "18.0.0"])("%s gets one sentence and no stack trace", async (version) => {
+    const pretend = `Object.defineProperty(process.versions, "node", { value: "${version}" }); import(${JSON.stringify(join(ROOT, "bin/retinue.js"))})`;
+    const failed = await run(process.execPath, ["-e", pretend]).catch((error: { code: number; stdout: string; stderr: string }) => error);
+    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: `retinue needs Node.js 22.19 or newer; this is Node.js ${version}.\n` });
+  });
+});

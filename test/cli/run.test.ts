@@ -1,0 +1,292 @@
+/** `retinue run`: neither the command nor the reader of its output must notice us. */
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { AgentEvent } from "../../src/core/views/event.ts";
+import { FIXTURES } from "../support/fixtures.ts";
+import { needsPosix } from "../support/needs.ts";
+import { until } from "../support/server.ts";
+import { json, NOISE, noise, outcome, SESSION, SPEAKING, STREAM, stage } from "../support/wrapped-runs.ts";
+
+beforeEach(needsPosix("signals, nor scripts that name their interpreter"));
+
+describe("what passes through", () => {
+  it.each([
+    ["a command that nobody knows", "noise", []],
+    ["an agent whose stream is recorded", "claude", SPEAKING],
+    ["an agent that talks to a person", "claude", []],
+  ])("is the same to the byte: %s", async (_, name, args) => {
+    const { program, start } = stage();
+    const { stdout, stderr, code, signal } = await outcome(start(["--", program(name, NOISE), ...args]));
+    expect(stdout.equals(noise)).toBe(true);
+    expect({ code, signal, stderr: [...stderr] }).toEqual({ code: 7, signal: null, stderr: [0, 255, 10, 200] });
+  });
+
+  it("is its input, too", async () => {
+    const { program, start } = stage();
+    const echo = program("claude", "process.stdin.pipe(process.stdout);");
+    const { stdout } = await outcome(start(["--", echo, ...SPEAKING]), noise);
+    expect(stdout.equals(noise)).toBe(true);
+  });
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const)("is %s, and the way it ends by it", async (signal) => {
+    const { program, start } = stage();
+    const waits = program(
+      "claude",
+      `process.on("${signal}", () => { console.log("got it"); process.exit(42); }); console.log("up"); setInterval(() => {}, 1000);`,
+    );
+    const child = start(["--", waits, ...SPEAKING]);
+    let output = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      output += part;
+    });
+    await until(() => output === "up\n");
+    child.kill(signal);
+    expect(await once(child, "close")).toEqual([42, null]);
+    expect(output).toBe("up\ngot it\n");
+  });
+
+  it("is a death by a signal", async () => {
+    const { program, start, recordings } = stage();
+    const dies = program("claude", `console.log("up"); process.kill(process.pid, "SIGKILL");`);
+    expect(await outcome(start(["--", dies, ...SPEAKING]))).toMatchObject({ code: null, signal: "SIGKILL" });
+    expect(recordings("claude").join("")).toContain('"note":{"ended":{"code":null,"signal":"SIGKILL"}}');
+  });
+
+  it("is that the reader is gone", async () => {
+    const { program, start, home } = stage();
+    const talks = program(
+      "claude",
+      `process.stdout.on("error", (e) => { require("node:fs").writeFileSync("${home}/heard", e.code); process.exit(9); }); setInterval(() => process.stdout.write("line\\n".repeat(1000)), 5);`,
+    );
+    const child = start(["--", talks, ...SPEAKING]);
+    await once(child.stdout ?? child, "data");
+    child.stdout?.destroy();
+    expect(await once(child, "exit")).toEqual([9, null]);
+    expect(readFileSync(join(home, "heard"), "utf8")).toBe("EPIPE");
+  });
+
+  it("is that there is no such command, as shells say it", async () => {
+    const { start } = stage();
+    const { code, stderr } = await outcome(start(["--", "/no/such/command"]));
+    expect({ code, words: stderr.toString() }).toEqual({ code: 127, words: expect.stringContaining("/no/such/command cannot be started") });
+  });
+
+  it("is not held up by a disk that takes nothing", async () => {
+    const { program, start, env } = stage();
+    mkdirSync(join(env.RETINUE_HOME, "recordings"), { recursive: true });
+    // A file where a folder is wanted: nothing can be written below it, whoever we are.
+    writeFileSync(join(env.RETINUE_HOME, "recordings", "claude"), "");
+    const { stdout, code, stderr } = await outcome(start(["--", program("claude", NOISE), ...SPEAKING]));
+    expect([stdout.equals(noise), code, stderr.length]).toEqual([true, 7, 4]);
+  });
+});
+
+describe("what is recorded", () => {
+  const speaks = (text: string) => `process.stdout.write(${JSON.stringify(text)});`;
+
+  it("is read like a transcript, though the home is empty", async () => {
+    const { program, start, home, env } = stage();
+    const { stdout } = await outcome(start(["--", program("claude", speaks(STREAM)), ...SPEAKING]));
+    expect(stdout.toString()).toBe(STREAM);
+    const tree = await json(["tree", SESSION], env);
+    expect(tree).toMatchObject({
+      uri: `claude://${SESSION}`,
+      prompt: "hello",
+      status: "completed",
+      cwd: home,
+      children: [{ description: "Background A", status: "completed" }],
+    });
+  });
+
+  it("is there up to the last line when we are killed, and the agent is not lost", async () => {
+    const { program, start, env } = stage();
+    const lines = STREAM.split("\n").slice(0, 8).join("\n");
+    const child = start(["--", program("claude", `${speaks(`${lines}\n`)} setInterval(() => {}, 1000);`), ...SPEAKING]);
+    let output = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      output += part;
+    });
+    await until(() => output.length > lines.length);
+    const agents = async () => ((await json(["tree", SESSION], env)) as { children: { status: string }[] }).children.map(({ status }) => status);
+    expect(await agents()).toEqual(["running"]);
+    const pid = Number(/"pid":(\d+)/.exec(readFileSync(recordingOf(env), "utf8"))?.[1]);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    process.kill(pid, "SIGKILL");
+    await until(async () => (await agents()).join() === "shutdown", agents);
+  });
+
+  it("is what the lines say it is, whatever the command is called", async () => {
+    const opencode = readFileSync(join(FIXTURES, "opencode/single/recordings/opencode/run/stdout.jsonl"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => `${JSON.stringify((JSON.parse(line) as { raw: object }).raw)}\n`)
+      .join("");
+    const preamble = '> wrapper 1.0\n{"level":"info"}\n';
+    for (const [name, text, provider, args] of [
+      ["wrapper", preamble + STREAM, "claude", []],
+      ["claude", opencode, "opencode", SPEAKING],
+      ["agent.sh", preamble + opencode, "opencode", ["x"]],
+      ["claude", STREAM, "claude", ["--my-own-flag"]],
+    ] as const) {
+      const { program, start, env, recordings } = stage();
+      const { stdout, code } = await outcome(start(["--", program(name, speaks(text)), ...args]));
+      expect([stdout.toString() === text, code]).toEqual([true, 0]);
+      expect(await json(["ls"], env)).toMatchObject([{ provider, status: "completed", counts: { descendants: 1 } }]);
+      expect([recordings("run").length, recordings(provider).length]).toEqual([0, 1]);
+      expect(recordings(provider)[0]).toContain('"note":{"ended":{"code":0,"signal":null}}');
+    }
+  });
+
+  it("is listed as a command while it says nothing, and as an agent once it does", async () => {
+    const { program, start, env, recordings } = stage();
+    const waits = program("wrapper", `process.stdin.once("data", () => { ${speaks(STREAM)} process.stdin.destroy(); });`);
+    const child = start(["--", waits]);
+    await until(() => recordings("run").length === 1);
+    expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "running" }]);
+    child.stdin?.write("go on\n");
+    await once(child, "close");
+    expect(await json(["ls"], env)).toMatchObject([{ uri: `claude://${SESSION}`, status: "completed" }]);
+  });
+
+  it.each([
+    ["JSON of its own", '{"type":"result","ok":true}\n{"type":"system","subtype":"init"}\n'.repeat(600)],
+    ["a stream that names no thread", '{"type":"agent_start"}\n'],
+    ["nothing", ""],
+  ])("remains a command that prints %s", async (_, text) => {
+    const { program, start, env } = stage();
+    const { stdout } = await outcome(start(["--", program("wrapper", speaks(text))]));
+    expect(stdout.toString()).toBe(text);
+    expect(await json(["ls"], env)).toMatchObject([{ provider: "run", status: "completed", kind: "external" }]);
+  });
+
+  it("is the time and the end of any other command", async () => {
+    const { start, env } = stage();
+    await outcome(start(["--", "sh", "-c", "exit 3"]));
+    expect(await json(["ls"], env)).toMatchObject([
+      { provider: "run", status: "errored", statusReason: "exit code 3", prompt: "sh -c exit 3", kind: "external" },
+    ]);
+  });
+
+  const recordingOf = ({ RETINUE_HOME }: { RETINUE_HOME: string }) => {
+    const folder = join(RETINUE_HOME, "recordings/claude/run");
+    return join(folder, readdirSync(folder)[0] ?? "");
+  };
+});
+
+describe("--events", () => {
+  it("tells of an agent when it begins, not when it ends, and ends as the command does", async () => {
+    const { program, start } = stage();
+    const lines = STREAM.trim().split("\n");
+    const upTo = lines.findIndex((line) => line.includes('"task_started"')) + 1;
+    // Goes on only once we said that the agent was spawned.
+    const waits = `const lines = ${JSON.stringify(lines)};
+process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
+process.stdin.once("data", () => { process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"); process.exitCode = 5; process.stdin.destroy(); });`;
+    const child = start(["--events", "--", program("claude", waits), "-p", "hello"]);
+    const events: AgentEvent[] = [];
+    let rest = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      const parts = (rest + part).split("\n");
+      rest = parts.pop() ?? "";
+      events.push(...parts.map((line) => JSON.parse(line) as AgentEvent));
+    });
+    await until(
+      () => events.some(({ kind }) => kind === "spawn"),
+      () => events,
+    );
+    expect(events.find(({ kind }) => kind === "spawn")?.spawn).toMatchObject({
+      agentId: "a05b9e057afc83d61",
+      type: "general-purpose",
+      depth: 1,
+      background: true,
+    });
+    child.stdin?.write("go on\n");
+    expect(await once(child, "close")).toEqual([5, null]);
+    const ends = events.flatMap(({ uri, status }) => (status === null ? [] : [`${uri.split("/").length > 3 ? "agent" : "thread"} ${status.status}`]));
+    expect(ends).toContain("agent completed");
+    expect(ends.at(-1)).toMatch(/completed/);
+    expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+  });
+
+  it("reads a wrapper's output, and prints nothing of a thread that it turns out not to be", async () => {
+    const { program, start } = stage();
+    const { stdout, code } = await outcome(start(["--events", "--", program("wrapper", `process.stdout.write("hello\\n" + ${JSON.stringify(STREAM)});`)]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    expect([code, events.every(({ uri }) => uri.startsWith(`claude://${SESSION}`))]).toEqual([0, true]);
+    expect(events.filter(({ kind }) => kind === "spawn")).toHaveLength(1);
+  });
+
+  it("reports no temporary agents: an agent is reported by its own name, however late the product gives it", async () => {
+    const { program, start, env } = stage();
+    const lines = STREAM.trim().split("\n");
+    const upTo = lines.findIndex((line) => line.includes('"task_started"'));
+    // Longer than products take to name an agent.
+    const slow = `const lines = ${JSON.stringify(lines)};
+process.stdout.write(lines.slice(0, ${upTo}).join("\\n") + "\\n");
+setTimeout(() => process.stdout.write(lines.slice(${upTo}).join("\\n") + "\\n"), 3_000);`;
+    const { stdout } = await outcome(start(["--events", "--", program("claude", slow), "-p", "hello"]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    const tree = (await json(["tree", SESSION], env)) as { uri: string; children: { uri: string }[] };
+    expect([...new Set(events.flatMap(({ uri, spawn }) => [uri, ...(spawn === null ? [] : [spawn.uri])]))].sort()).toEqual(
+      [tree.uri, ...tree.children.map(({ uri }) => uri)].sort(),
+    );
+  });
+
+  it("tells in the end of an agent that the product never named", async () => {
+    const { program, start } = stage();
+    const call = '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","id":"toolu_01","input":{"prompt":"Go"}}]}}';
+    const failed = '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_01","is_error":true,"content":"no such agent"}]}}';
+    const text = `{"type":"system","subtype":"init","session_id":"${SESSION}","tools":[],"apiKeySource":"none"}\n${call}\n${failed}\n`;
+    const { stdout } = await outcome(start(["--events", "--", program("claude", `process.stdout.write(${JSON.stringify(text)});`), "-p", "hello"]));
+    const events = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent);
+    const told = events.filter(({ uri, spawn }) => uri.endsWith("/toolu_01") || spawn?.agentId === "toolu_01");
+    expect(told.map(({ kind, status }) => status?.status ?? kind).sort()).toEqual(["errored", "spawn"]);
+  });
+
+  it("with --format spawned: a line an agent, in the shape of SubAgentSpawned, and nothing else", async () => {
+    const { program, start } = stage();
+    const claude = program("claude", `process.stdout.write(${JSON.stringify(STREAM)});`);
+    const { stdout, code } = await outcome(start(["--events", "--format", "spawned", "--", claude, "-p", "hello"]));
+    expect(code).toBe(0);
+    expect(stdout.toString()).toBe(
+      `${JSON.stringify({
+        type: "sub_agent_spawned",
+        agent_id: "a05b9e057afc83d61",
+        session_id: SESSION,
+        prompt: "Work in the background. @@A",
+        subagent_type: "general-purpose",
+        parent_tool_id: "toolu_01heQgZUv9pLC7nMzcdzQv8c",
+      })}\n`,
+    );
+    for (const args of [
+      ["--events", "--format", "xml", "--", claude],
+      ["--format", "spawned", "--", claude],
+    ]) {
+      const wrong = await outcome(start(args));
+      expect([wrong.code, wrong.stdout.toString()]).toEqual([2, ""]);
+      expect(wrong.stderr.toString()).toMatch(/--format/);
+    }
+  });
+
+  it("says what it cannot do", async () => {
+    const { program, start } = stage();
+    const { code, stderr } = await outcome(start(["--events", "--", program("claude", "")]));
+    expect({ code, words: stderr.toString() }).toEqual({ code: 2, words: expect.stringContaining("is interactive") });
+  });
+});

@@ -1,0 +1,176 @@
+/** How many secrets are found, how often something else is taken for one, and that no text takes long. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_REDACTION, Redactor } from "../../src/core/redaction/redaction.ts";
+import { KNOWN_KEY, MARKED, MARKED_KEYS, PREFIXED } from "../../src/core/redaction/secret-keys.ts";
+import { PHRASES, SECRET, withoutSecrets } from "../../src/core/redaction/secrets.ts";
+import { filesBelow } from "../support/fixtures.ts";
+import { backtracking } from "../support/linear-pattern.ts";
+import { SECRET_FORMATS } from "../support/secret-formats.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const page = readFileSync(join(ROOT, "docs/redaction.md"), "utf8");
+const leaks = (text: string, secrets: readonly string[]) => secrets.filter((secret) => text.includes(secret));
+
+describe("secrets in public formats", () => {
+  it.each(SECRET_FORMATS)("$group: $name", ({ text, secrets }) => {
+    expect(leaks(text, secrets)).toEqual(secrets);
+    expect(leaks(withoutSecrets(text), secrets)).toEqual([]);
+    // The same inside JSON, as transcripts have it, and behind other text.
+    expect(leaks(withoutSecrets(JSON.stringify({ text: `Line one\n${text}\nline three` })), secrets)).toEqual([]);
+  });
+
+  it("are as many as the documentation says", () => {
+    const groups = Map.groupBy(SECRET_FORMATS, ({ group }) => group);
+    for (const [group, formats] of groups) expect(page).toContain(`| ${group} | ${formats.length} of ${formats.length} |`);
+    expect(SECRET_FORMATS.length).toBeGreaterThan(102);
+  });
+
+  it("stay out when it is done twice", () => {
+    for (const { text } of SECRET_FORMATS) expect(withoutSecrets(withoutSecrets(text))).toBe(withoutSecrets(text));
+    const texts = fc.array(fc.oneof(fc.string(), fc.constantFrom(...SECRET_FORMATS.map(({ text }) => text)), fc.constantFrom('"', "\n", "=", ": ", "\\")));
+    fc.assert(
+      fc.property(texts, (pieces) => {
+        const once = withoutSecrets(pieces.join(""));
+        expect(withoutSecrets(once)).toBe(once);
+      }),
+    );
+  });
+
+  it("may be split over the texts of a list, and stand behind a flag or beside a name", () => {
+    const redactor = new Redactor(DEFAULT_REDACTION);
+    expect(redactor.value(["gh", "p_a1B2c3D4e5F6g7H8", "i9J0k1L2m3N4o5P6q7R8", "and more"].slice(1))).toEqual([
+      "p_a1B2c3D4e5F6g7H8",
+      "i9J0k1L2m3N4o5P6q7R8",
+      "and more",
+    ]);
+    expect(redactor.value([`gh${"p_"}a1B2c3D4e5F6g7H8`, "i9J0k1L2m3N4o5P6q7R8", " and more"])).toEqual([SECRET, SECRET, " and more"]);
+    expect(redactor.value(["login", "--password", "hunter", "--verbose"])).toEqual(["login", "--password", SECRET, "--verbose"]);
+    expect(redactor.value({ env: [{ name: "DB_PASSWORD", value: "hunter" }] })).toEqual({ env: [{ name: "DB_PASSWORD", value: SECRET }] });
+  });
+});
+
+describe("no secrets", () => {
+  it.each([
+    "bypass: 1",
+    "compass=n1",
+    "password === ''",
+    "if (password !== undefined && password == null)",
+    "max_tokens: 4096",
+    '"max_tokens": 4096, "token_count": 12',
+    "token_count=12",
+    "author: Ada Lovelace",
+    "the authority on tokens",
+    "commit 3fd8fb4c0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+    '"integrity": "sha512-q83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEg=="',
+    "16ff625c-81fc-41a2-88cf-4b4069d6af28",
+    '"sessionID":"ses_e1b738ba3ffe2g7oOd5ACH8CaL"',
+    "x-session-id: 01a1e11b-b002-7e02-b985-9512873edf62",
+    "claude://f285f9bf/a05b9e057afc83d61",
+    "toolu_01aaaaaaaaaaaaaaaaaa and msg_01aaaaaaaaaaaaaaaaaaaaaa",
+    "req-m2x9k1ab-0123456789",
+    "cache_key = user_42_profile",
+    "primary_key: id",
+    'throw new Error("password is required")',
+    '"password": "Enter your new password"',
+    "const token = this.lexer.next();",
+    "password: z.string().min(8),",
+    "token: keyof typeof TOKENS;",
+    "function login(user: string, password: string) {}",
+    "--password-stdin reads it; use the --token option",
+    `API_KEY=$OTHER_KEY; TOKEN=\${TOKEN:-none}; PASSWORD=<your password>`,
+    `Authorization: Bearer \${token}`,
+    "docker run -u 1000:1000 image",
+    "fetch(url, { credentials: 'include' })",
+    "the key is to use map()",
+    "PWD=/home/ada/project",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "https://example.com:8080/a@b?page=2&sort=key",
+    '"-----BEGIN PRIVATE KEY-----"',
+    "Tests: 12 pass: 12 fail: 0",
+    "sk-some-css-class-with-a-long-name",
+  ])("%j", (text) => {
+    expect(withoutSecrets(text)).toBe(text);
+  });
+
+  it("are rarely taken for one in the code of others", () => {
+    const packages = ["hono", "vitest", "commander", "yaml", "ajv", "fast-check", "solid-js", "valibot", "dompurify", "vite", "postcss", "diff"];
+    let [lines, found] = [0, 0];
+    for (const name of packages) {
+      const folder = join(ROOT, "node_modules", name);
+      for (const path of filesBelow(folder).filter((one) => /\.(?:js|mjs|cjs|ts|json|md)$/.test(one) && !one.includes("node_modules"))) {
+        const text = readFileSync(join(folder, path), "utf8");
+        const count = text.split("\n").length;
+        // Minified files have no lines to speak of.
+        if (text.length > 300 * count || text.length > 200_000) continue;
+        lines += count;
+        found += withoutSecrets(text).split(SECRET).length - text.split(SECRET).length;
+      }
+    }
+    const rate = (found / lines) * 100_000;
+    console.log(`redaction: ${SECRET_FORMATS.length} formats; ${found} false positives in ${lines} lines of code, ${rate.toFixed(1)} in 100,000`);
+    expect(lines).toBeGreaterThan(150_000);
+    expect(rate).toBeLessThan(6);
+  });
+});
+
+describe("time", () => {
+  it("is linear: no pattern can backtrack over an unbounded run", () => {
+    const sources = [
+      ...PREFIXED,
+      ...MARKED.map(([, pattern]) => pattern),
+      ...[KNOWN_KEY, ...MARKED_KEYS.map(({ pattern }) => pattern), ...PHRASES.map(({ pattern }) => pattern)].map(({ source }) => source),
+    ];
+    for (const source of sources) expect([source, backtracking(source)]).toEqual([source, []]);
+    expect(backtracking("eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}")).not.toEqual([]);
+    expect(backtracking("(?:a+)+")).not.toEqual([]);
+  });
+
+  it("is short for repetitions of everything that a secret begins with", () => {
+    // Each takes some 20 ms; what is quadratic takes half a minute.
+    for (const piece of [...PREFIXED.map(beginning), ...HOSTILE]) {
+      const before = process.cpuUsage();
+      withoutSecrets(piece.repeat(Math.ceil(200_000 / piece.length)));
+      const { user, system } = process.cpuUsage(before);
+      expect([piece, (user + system) / 1e6 < 5]).toEqual([piece, true]);
+    }
+  });
+
+  it.each(["def.ghi-", "Def_Ghi", "_A", "key_", "authkey", "secret-key ", "a1-", "a.b::c->"])("is short for a value made of many times %j", (words) => {
+    // A pattern that can read them in two ways each takes longer than the universe is old.
+    for (const end of ["", "1", "!", "1!"]) {
+      const before = process.cpuUsage();
+      for (const value of [`token=${words.repeat(60)}${end}`, `"password": "${words.repeat(60)}${end}"`]) withoutSecrets(value);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1e6).toBeLessThan(5);
+    }
+  });
+});
+
+/** A text that a pattern begins to match: the first of alternatives, two characters of a run. */
+const beginning = (pattern: string) =>
+  pattern
+    .replace(/\[[^\]]*\](?:\{[^}]*\}|[+*?])?|\\[dw](?:\{[^}]*\})?/g, "a1")
+    .replace(/\(\?[:!]([^()|]*)[^()]*\)\??/g, "$1")
+    .replaceAll("\\", "");
+
+const HOSTILE = [
+  ...["eyJ-", "eyJaaaaaaaaaaa.", "a_", "a", " ", "key=", "key=a", "token=", "--token ", "password: ", "api_key='", 'api_key="a', '"token":', "<password>"],
+  ...["-----BEGIN ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\n-----END ", "bearer ", "basic a", "authorization: ", "cookie: a", "pass:"],
+  ...[
+    "://a:",
+    "://a",
+    "https://a@",
+    "curl ",
+    "curl -u a",
+    "docker login",
+    "mysql -p",
+    "machine a login b password ",
+    "echo a:b | chpasswd",
+    "htpasswd -b a b ",
+  ],
+  ...["%41", "%3D", "\u200b", "a\u200b", '"+"', "\\\n", "QUJD", "QUJD\n", "aGVsbG8gd29ybGQg", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n"],
+  ...["name: password\nvalue: ", "password is ", "set password ", "0123456789abcdef", "a-us1", "AZDO", "_mmk", "1Q~", "1|", ".atlasv1."],
+];

@@ -1,0 +1,69 @@
+/** The log of a thread grows by what is appended: a new line costs the same in a long thread as in a short one. */
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { Cards } from "../../src/app/cards/cards.ts";
+import { readMachine } from "../../src/app/machine.ts";
+import { EventReader } from "../../src/app/query/events.ts";
+import { Board } from "../../src/server/board.ts";
+import { Hub } from "../../src/server/hub.ts";
+import { Journal } from "../../src/server/journal.ts";
+import { homeEnv } from "../support/fixtures.ts";
+
+const homes: string[] = [];
+afterEach(() => {
+  for (const home of homes.splice(0)) rmSync(home, { recursive: true });
+});
+
+const THREAD = "11111111-2222-4333-8444-555555555555";
+const line = (i: number) => {
+  const at = new Date(Date.UTC(2026, 0) + 1_000 * i).toISOString();
+  const uuid = `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
+  const common = { uuid, parentUuid: null, isSidechain: false, sessionId: THREAD, timestamp: at, cwd: "/work", version: "2.1.200" };
+  const usage = { input_tokens: 3, output_tokens: 5, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const text = `words ${String(i).padStart(6, "0")}`;
+  return i % 2 === 0
+    ? `${JSON.stringify({ type: "user", ...common, message: { role: "user", content: text } })}\n`
+    : `${JSON.stringify({ type: "assistant", ...common, message: { id: `msg_${String(i).padStart(6, "0")}`, role: "assistant", model: "claude-opus-4-5", stop_reason: "end_turn", content: [{ type: "text", text }], usage } })}\n`;
+};
+
+/** What two more lines cost in a thread of so many, with a client that follows its log. */
+async function costOf(lines: number) {
+  const home = mkdtempSync(join(tmpdir(), "retinue-append-"));
+  homes.push(home);
+  const folder = join(home, ".claude", "projects", "-work");
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${THREAD}.jsonl`);
+  writeFileSync(path, Array.from({ length: lines }, (_, i) => line(i)).join(""));
+  const { library } = await readMachine({ env: homeEnv(home) });
+  const [thread] = [...library.threadRows({})];
+  const key = thread?.place.key;
+  if (key === undefined) throw new Error("there is one thread");
+  const journal = new Journal();
+  const hub = new Hub(library, journal, new Board(new Cards({ library, env: homeEnv(home), guess: false })));
+  const view = await hub.log(key, true);
+  expect(view.length).toBeGreaterThanOrEqual(lines);
+  const reader = new EventReader(library);
+  await reader.next(library.forestOf([key]), [key]);
+  const [read, { position }] = [{ ...reader.counts }, journal];
+  appendFileSync(path, line(lines) + line(lines + 1));
+  await hub.changed(await library.refreshPaths([path]));
+  const events = await reader.next(library.forestOf([key]), [key]);
+  const changes = journal.since(position);
+  return {
+    bytes: reader.counts.bytes - read.bytes,
+    lines: reader.counts.lines - read.lines,
+    events: events.map(({ kind }) => kind),
+    changes: changes.map(({ type }) => type),
+    chars: changes.reduce((sum, { data }) => sum + data.length, 0),
+  };
+}
+
+it("reads and sends as much in a thread of 5,000 records as in one of 200", async () => {
+  const [small, large] = [await costOf(200), await costOf(5_000)];
+  expect(small.events).toEqual(["user", "assistant"]);
+  expect({ ...large, chars: 0 }).toEqual({ ...small, chars: 0 });
+  expect(Math.abs(large.chars - small.chars)).toBeLessThan(20);
+  expect([small.lines, small.bytes]).toEqual([2, Buffer.byteLength(line(200) + line(201))]);
+});

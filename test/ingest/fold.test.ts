@@ -1,0 +1,121 @@
+/**
+ * Bulk facts may be folded, piece by piece as they come: every forest is the same as if each fact had been looked at.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readMachine } from "../../src/app/machine.ts";
+import type { AgentKey } from "../../src/core/facts/ids.ts";
+import type { Observation } from "../../src/core/facts/observation.ts";
+import type { Fold } from "../../src/core/link/fold.ts";
+import { partFacts } from "../../src/core/link/folded.ts";
+import { type Forest, type LinkOptions, link } from "../../src/core/link/link.ts";
+import { byPlace, fileOf } from "../../src/core/link/totals.ts";
+import { spansOf } from "../../src/core/views/spans.ts";
+import { FileFacts } from "../../src/stores/sqlite/file-facts.ts";
+import { caseNames, homeEnv, RECORDED, recordedHome } from "../support/fixtures.ts";
+import { history } from "../support/history.ts";
+import { answer, notebook, record, thread } from "../support/observations.ts";
+
+const OPTIONS: LinkOptions = { now: Date.parse("2027-01-01T00:00:00.000Z"), liveness: () => "unknown" };
+
+/** Everything a forest says, as plain data; the order of fields does not matter. */
+const plain = ({ ownerOf: _, nameOf: __, facts: ___, agents, ...rest }: Forest) =>
+  JSON.stringify({ ...rest, agents: [...agents] }, (_key, value: unknown) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Symbol.iterator in value ? [...(value as Iterable<unknown>)] : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+
+const spansIn = (forest: Forest) => JSON.stringify([...forest.agents.keys()].map((key) => spansOf(forest, key)));
+
+/** Files that grow, and what was read of them so far. */
+class Growing {
+  readonly #files = new Map<string, { readonly facts: FileFacts; readonly all: Observation[] }>();
+
+  /** Facts of one file come in the order in which they stand there. */
+  add(facts: readonly Observation[]): void {
+    for (const [path, more] of Map.groupBy(facts, fileOf)) {
+      const all = this.#files.get(path)?.all ?? [];
+      const file = this.#files.get(path) ?? { facts: new FileFacts(path, () => all), all };
+      this.#files.set(path, file);
+      for (const fact of more) all.push(fact);
+      file.facts.add(more);
+    }
+  }
+
+  get rare(): Observation[] {
+    return [...this.#files.values()].flatMap(({ facts }) => facts.observations);
+  }
+
+  get folds(): Fold[] {
+    return [...this.#files.values()].flatMap(({ facts }) => facts.folds);
+  }
+
+  get folded(): ReadonlyMap<AgentKey, Fold> {
+    return partFacts(this.rare, this.folds, []).folded;
+  }
+}
+
+/** After each piece, folded and not folded give the same. Says how many agents stayed folded in the end. */
+function compare(facts: readonly Observation[], pieces: number, options: LinkOptions): number {
+  const growing = new Growing();
+  const size = Math.max(1, Math.ceil(facts.length / pieces));
+  for (let from = 0; from < facts.length; from += size) {
+    growing.add(facts.slice(from, from + size));
+    const [folded, whole] = [link(growing.rare, options, growing.folds), link(facts.slice(0, from + size), options)];
+    expect(plain(folded)).toBe(plain(whole));
+    expect(spansIn(folded)).toBe(spansIn(whole));
+    const keys = [...new Set(facts.slice(0, from + size).flatMap((o) => o.keys))];
+    expect(keys.map(folded.ownerOf)).toEqual(keys.map(whole.ownerOf));
+  }
+  return growing.folded.size;
+}
+
+let [folded, agents] = [0, 0];
+
+describe.each(RECORDED.map(({ name }) => name))("recordings of %s", (provider) => {
+  it.each(caseNames(provider))("%s: folded in pieces, the same forest", async (name) => {
+    const { home } = recordedHome(provider, name);
+    const { library } = await readMachine({ env: homeEnv(home) });
+    const rows = library.store.roots({ under: library.under, limit: Number.MAX_SAFE_INTEGER });
+    const threads = library.store.related(rows.map(({ key }) => key));
+    const facts = library.store.facts(threads, library.under).observations.toSorted(byPlace);
+    folded += compare(facts, 3, OPTIONS);
+    agents += new Set(facts.flatMap((o) => (o.type === "record" ? [o.speaker] : []))).size;
+    expect(folded).toBeLessThanOrEqual(agents);
+  });
+});
+
+it("most agents of all recordings stay folded", () => {
+  expect(folded).toBeGreaterThan(agents / 2);
+});
+
+describe("made-up histories", () => {
+  it("however tangled: folded in pieces, the same forest", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 12 }), ({ observations, manual }, pieces) => {
+        compare(observations.toSorted(byPlace), pieces, { ...OPTIONS, manual });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("of one agent that only writes stay folded, and few of its facts are kept", () => {
+    const book = notebook();
+    for (let i = 0; i < 900; i += 3) {
+      book.see({ by: thread("t"), at: i + 1, keys: [`u${i}`] }, record({ role: "user", state: "open" }));
+      book.see({ by: thread("t"), at: i + 2, keys: [`r${i}`, `m${i}`] }, record({ text: `words ${i}` }));
+      book.see({ by: thread("t"), at: i + 2, keys: [`r${i}`, `m${i}`] }, answer(`m${i}`, i));
+    }
+    expect(compare(book.observations, 9, OPTIONS)).toBe(1);
+    const growing = new Growing();
+    growing.add(book.observations);
+    expect([growing.rare.length, growing.folds.length]).toEqual([0, 1]);
+    expect((growing.folds[0]?.bytes ?? 0) / book.observations.length).toBeLessThan(120);
+  });
+
+  it("with a response in two places far apart are looked at fact by fact", () => {
+    const book = notebook();
+    for (let i = 0; i < 60; i += 1) book.see({ by: thread("t"), at: i, keys: [`k${i}`] }, answer(i === 59 ? "m0" : `m${i}`, i));
+    expect(compare(book.observations, 1, OPTIONS)).toBe(0);
+  });
+});

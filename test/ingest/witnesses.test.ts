@@ -1,0 +1,70 @@
+/**
+ * The same run, seen by more than one witness: the product's own files, what it printed, what its hooks and its
+ * telemetry said.
+ * Together they make one tree, equal to the truth, with nobody in it twice; and where the files are gone, everybody
+ * whom another witness names is still there.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { readMachine } from "../../src/app/machine.ts";
+import { threadKey } from "../../src/core/facts/ids.ts";
+import type { AgentTree } from "../../src/core/views/agent.ts";
+import { treeOf } from "../../src/core/views/record.ts";
+import { homeEnv, RECORDED, type RecordedThread } from "../support/fixtures.ts";
+import { differences, type TreeNode } from "../support/judge.ts";
+import { type Witnessed, witnessedHomes } from "../support/witnesses.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "retinue-witnesses-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+const NOWHERE = join(scratch, "nowhere");
+let homes = 0;
+
+/** The tree of a thread, from the product's home, if it is given, and from what these witnesses recorded. */
+async function treeFrom({ provider, home, recordings }: Witnessed, thread: RecordedThread, kinds: readonly string[], withFiles: boolean) {
+  const data = join(scratch, `data-${homes++}`);
+  for (const kind of kinds) {
+    mkdirSync(join(data, "recordings", provider), { recursive: true });
+    cpSync(join(recordings, provider, kind), join(data, "recordings", provider, kind), { recursive: true });
+  }
+  const machine = await readMachine({ env: { ...homeEnv(withFiles ? home : NOWHERE), RETINUE_HOME: data } });
+  const agent = machine.forest.agents.get(threadKey(provider, thread.root));
+  return agent === undefined ? null : treeOf(machine.forest, agent.key, () => 0);
+}
+
+const nodes = (tree: AgentTree): AgentTree[] => [tree, ...tree.children.flatMap(nodes)];
+
+/** What each agent said and did, in numbers. */
+function counted(tree: AgentTree | null) {
+  const rows = tree === null ? [] : nodes(tree).map(({ uri, counts: { messages, toolCalls, toolErrors } }) => ({ uri, messages, toolCalls, toolErrors }));
+  return rows.sort((a, b) => (a.uri < b.uri ? -1 : 1));
+}
+
+describe.each(RECORDED.map(({ name }) => name).filter((name) => witnessedHomes(name).length > 0))("%s", (provider) => {
+  const witnessed = witnessedHomes(provider);
+  const cases = witnessed.flatMap((home) => home.threads.filter(({ optional }) => !optional).map((thread) => ({ name: home.name, home, thread })));
+
+  it.each(cases)("$name: all witnesses together tell what one does", async ({ home, thread }) => {
+    const tree = await treeFrom(home, thread, home.kinds, true);
+    expect(tree === null ? ["no tree"] : differences(thread, JSON.parse(JSON.stringify(tree)) as TreeNode)).toEqual([]);
+    const files = await treeFrom(home, thread, [], true);
+    // An unknown command leaves no files.
+    if (files !== null) expect(counted(tree)).toEqual(counted(files));
+  });
+
+  it.each(cases.flatMap((one) => one.home.kinds.map((kind) => ({ ...one, kind }))))(
+    "$name: $kind alone names everybody it speaks of",
+    async ({ home, thread, kind }) => {
+      const tree = await treeFrom(home, thread, [kind], false);
+      const named = await home.named(kind, thread);
+      const shown = tree === null ? [] : nodes(tree);
+      expect(named.filter(({ agentId }) => !shown.some((node) => node.agentId === agentId))).toEqual([]);
+      const wrong = named.filter(({ agentId, parentAgentId }) => {
+        const parent = shown.find((node) => node.agentId === agentId)?.parent;
+        return parentAgentId !== undefined && shown.find((node) => node.uri === parent)?.agentId !== parentAgentId;
+      });
+      expect(wrong).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,337 @@
+/** `retinue hook` and `retinue hooks`: the agent never waits and never notices; its settings come back to the byte. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { hook } from "../../src/app/hooks/hook.ts";
+import { readMachine } from "../../src/app/machine.ts";
+import { retinue } from "../support/cli.ts";
+import { FIXTURES, homeEnv } from "../support/fixtures.ts";
+import { startServer, until } from "../support/server.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const scratch = mkdtempSync(join(tmpdir(), "retinue-hooks-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+let homes = 0;
+const newHome = () => {
+  const home = join(scratch, `home-${homes++}`);
+  mkdirSync(home, { recursive: true });
+  return home;
+};
+
+const SESSION = "b7ee73a5-27dd-4edd-9153-75b0a97a7d14";
+const payloads = readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/hooks/${SESSION}.jsonl`), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.stringify((JSON.parse(line) as { raw: unknown }).raw));
+const recordingOf = (data: string) => join(data, "recordings/claude/hooks", `${SESSION}.jsonl`);
+
+/** As an agent runs it: a process a payload. */
+async function called(payload: string | Buffer, env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [MAIN, "hook"], { env: { PATH: process.env.PATH ?? "", ...env } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (part: Buffer) => {
+      output += part;
+    });
+  child.stdin.on("error", () => {});
+  child.stdin.end(payload);
+  const [code] = (await once(child, "close")) as [number];
+  return { code, output };
+}
+const SILENT = { code: 0, output: "" };
+
+describe("retinue hook", () => {
+  it("keeps the payload, says nothing, and needs no server", async () => {
+    const data = join(newHome(), "data");
+    for (const payload of payloads.slice(0, 3)) expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
+    const kept = readFileSync(recordingOf(data), "utf8").trim().split("\n");
+    expect(kept.map((line) => (JSON.parse(line) as { raw: unknown }).raw)).toEqual(payloads.slice(0, 3).map((payload) => JSON.parse(payload)));
+  });
+
+  it("loses nothing when ten of them come at once", async () => {
+    const data = join(newHome(), "data");
+    const many = payloads.slice(0, 10);
+    expect(await Promise.all(many.map((payload) => called(payload, { HOME: scratch, RETINUE_HOME: data })))).toEqual(many.map(() => SILENT));
+    const kept = readFileSync(recordingOf(data), "utf8").trim().split("\n");
+    expect(kept.map((line) => JSON.stringify((JSON.parse(line) as { raw: unknown }).raw)).sort()).toEqual([...many].sort());
+  });
+
+  it("keeps a payload of 50 MB", async () => {
+    const data = join(newHome(), "data");
+    const prompt = "ü".repeat(25_000_000);
+    await hook({ HOME: scratch, RETINUE_HOME: data }, () => JSON.stringify({ session_id: SESSION, hook_event_name: "UserPromptSubmit", prompt }));
+    expect(statSync(recordingOf(data)).size).toBeGreaterThan(50_000_000);
+    const { forest, problems } = await readMachine({ env: { HOME: newHome(), RETINUE_HOME: data } });
+    expect([forest.roots, problems]).toEqual([[`claude:${SESSION}`], []]);
+  });
+
+  it("keeps nothing of a payload that is longer than any record", async () => {
+    const data = join(newHome(), "data");
+    await hook({ HOME: scratch, RETINUE_HOME: data }, () => null);
+    expect(existsSync(join(data, "recordings"))).toBe(false);
+  });
+
+  it.each([
+    ["junk", "\u0000\u0001 no JSON at all {"],
+    ["nothing", ""],
+    ["an event of nobody's", '{"hook_event_name":"Stop"}'],
+    ["an id that leads elsewhere", '{"hook_event_name":"Stop","session_id":"../../../etc/x"}'],
+  ])("says nothing to %s either, and keeps none of it", async (_, payload) => {
+    const data = join(newHome(), "data");
+    expect(await called(payload, { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
+    expect(existsSync(join(data, "recordings"))).toBe(false);
+  });
+
+  it("says nothing of a disk that takes nothing", async () => {
+    const data = join(newHome(), "data");
+    writeFileSync(data, "a file where a folder is wanted");
+    expect(await called(payloads[0] ?? "", { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
+  });
+
+  it("says nothing of a server that is gone", async () => {
+    const data = join(newHome(), "data");
+    mkdirSync(data, { recursive: true });
+    const gone = { instance: "x", pid: 1, host: "127.0.0.1", port: 1, url: "http://127.0.0.1:1/", token: null };
+    writeFileSync(join(data, "server.json"), JSON.stringify(gone));
+    expect(await called(payloads[0] ?? "", { HOME: scratch, RETINUE_HOME: data })).toEqual(SILENT);
+    expect(existsSync(recordingOf(data))).toBe(true);
+  });
+
+  it("wakes the server, which follows the transcript to where it lies, with the agents beside it", async () => {
+    const server = await startServer(null);
+    onTestFinished(() => server.close());
+    const elsewhere = join(newHome(), "other-config");
+    cpSync(join(FIXTURES, "claude/k-hooks/home/.claude"), elsewhere, { recursive: true });
+    const transcript = `${elsewhere}/projects/-home-dev-trial-runs-k-hooks-repo/${SESSION}.jsonl`;
+    expect(existsSync(transcript)).toBe(true);
+    const payload = { ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: transcript };
+    expect(await called(JSON.stringify(payload), server.env)).toEqual(SILENT);
+    const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
+    const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
+    await until(async () => (await tree()).counts?.descendants === 3, tree);
+    // And what is written there from now on is seen at once.
+    const before = (await tree()).usage?.subtree.calls ?? 0;
+    const line =
+      readFileSync(transcript, "utf8")
+        .split("\n")
+        .findLast((one) => one.includes('"type":"assistant"')) ?? "";
+    appendFileSync(
+      transcript,
+      `${line.replace(/"id":"msg_[^"]*"/, '"id":"msg_0123456789abcdefgh"').replace(/"uuid":"[^"]*"/, '"uuid":"00000000-0000-4000-8000-000000000000"')}\n`,
+    );
+    await until(async () => (await tree()).usage?.subtree.calls === before + 1, tree);
+  });
+});
+
+describe("a transcript wherever it lies", () => {
+  const recorded = join(FIXTURES, "claude/k-hooks/home/.claude/projects/-home-dev-trial-runs-k-hooks-repo");
+  /** The transcript and its agents under other names; `agents` is the folder in which `subagents` lies. */
+  const placed = (transcript: string, agents: string) => {
+    mkdirSync(dirname(transcript), { recursive: true });
+    cpSync(join(recorded, `${SESSION}.jsonl`), transcript);
+    cpSync(join(recorded, SESSION), agents, { recursive: true });
+  };
+  const told = (path: string, more: object = {}) => JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: path, ...more });
+  const seen = async (env: Readonly<Record<string, string>>) => {
+    const { forest, problems } = await readMachine({ env });
+    return { threads: forest.roots, below: forest.agents.size - 1, files: forest.agents.get(forest.roots[0] as never)?.files.length, problems };
+  };
+  const WHOLE = { threads: [`claude:${SESSION}`], below: 3, files: 2, problems: [] };
+
+  it.each([
+    ["in a folder of no product", (home: string) => [`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`]],
+    ["under another name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/${SESSION}`]],
+    ["with agents in a folder of the file's name", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes/transcript`]],
+    ["with agents right beside it", (home: string) => [`${home}/notes/transcript.jsonl`, `${home}/notes`]],
+    ["with another ending", (home: string) => [`${home}/notes/log.txt`, `${home}/notes/log`]],
+    ["among somebody's projects", (home: string) => [`${home}/projects/app/${SESSION}.jsonl`, `${home}/projects/app/${SESSION}`]],
+    ["in a folder of an odd name", (home: string) => [`${home}/a "b"\n%20 ü;$x/${SESSION}.jsonl`, `${home}/a "b"\n%20 ü;$x/${SESSION}`]],
+    ["deeper below the usual folder", (home: string) => [`${home}/.claude/projects/-x/y/z/${SESSION}.jsonl`, `${home}/.claude/projects/-x/y/z/${SESSION}`]],
+  ])("%s", async (_, places) => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    const [transcript = "", agents = ""] = places(home);
+    placed(transcript, agents);
+    await hook(env, () => told(transcript));
+    expect(await seen(env)).toEqual(WHOLE);
+  });
+
+  it("behind symbolic links, and by a relative path", async () => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    placed(`${home}/real/${SESSION}.jsonl`, `${home}/real/${SESSION}`);
+    symlinkSync(`${home}/real`, `${home}/linked`);
+    symlinkSync(`${home}/real/${SESSION}.jsonl`, `${home}/link.jsonl`);
+    await hook(env, () => told(`${home}/linked/${SESSION}.jsonl`));
+    await hook(env, () => told(`${home}/link.jsonl`));
+    await hook(env, () => told(`./real/${SESSION}.jsonl`, { cwd: home }));
+    expect(await seen(env)).toEqual(WHOLE);
+    expect(readFileSync(join(home, "data/recordings/claude/roots"), "utf8").trim().split("\n")).toHaveLength(1);
+  });
+
+  it("leaves what else lies in that folder alone", async () => {
+    const home = newHome();
+    const env = { ...homeEnv(home), RETINUE_HOME: join(home, "data") };
+    placed(`${home}/notes/${SESSION}.jsonl`, `${home}/notes/${SESSION}`);
+    cpSync(join(FIXTURES, "claude/a-single/home/.claude/projects"), `${home}/notes/projects`, { recursive: true });
+    for (const name of readdirSync(join(FIXTURES, "claude/a-single/home/.claude/projects")))
+      cpSync(join(home, "notes/projects", name), join(home, "notes"), { recursive: true });
+    symlinkSync("/nowhere", `${home}/notes/link`);
+    await hook(env, () => told(`${home}/notes/${SESSION}.jsonl`));
+    expect(await seen(env)).toEqual(WHOLE);
+  });
+
+  it("is followed by the server as it grows", async () => {
+    const server = await startServer(null);
+    onTestFinished(() => server.close());
+    const folder = join(newHome(), "work");
+    mkdirSync(folder, { recursive: true });
+    // The first hooks of a session come before its transcript.
+    expect(await called(told(`${folder}/${SESSION}.jsonl`), server.env)).toEqual(SILENT);
+    const uri = `/api/agents/${encodeURIComponent(`claude://${SESSION}`)}`;
+    const tree = () => server.json<{ counts?: { descendants: number }; usage?: { subtree: { calls: number } } }>(uri);
+    await until(async () => (await tree()).usage !== undefined, tree);
+    placed(`${folder}/${SESSION}.jsonl`, `${folder}/${SESSION}`);
+    await until(async () => (await tree()).counts?.descendants === 3, tree);
+  });
+});
+
+describe("payloads of other products", () => {
+  const grok = readFileSync(join(FIXTURES, "hooks/grok-1.0.41.jsonl"), "utf8").trim().split("\n");
+  const base = { session_id: SESSION, cwd: "/home/dev/x", permission_mode: "default" };
+  const others: [string, string[]][] = [
+    ["Grok 1.0.41, which runs the hooks of Claude Code's settings", grok],
+    [
+      "Grok where only the paths tell",
+      grok
+        .map((line) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => !/[A-Z]/.test(name)))))
+        .filter((line) => line.includes("transcript_path")),
+    ],
+    [
+      "Cursor",
+      [JSON.stringify({ ...base, conversation_id: SESSION, generation_id: "g", hook_event_name: "Stop", cursor_version: "3.1.0", transcript_path: null })],
+    ],
+    ["VS Code", [JSON.stringify({ ...base, sessionId: SESSION, hookEventName: "Stop", hook_event_name: "Stop" })]],
+    ["Gemini CLI", [JSON.stringify({ ...base, hook_event_name: "BeforeAgent", prompt: "hi", transcript_path: "" })]],
+    [
+      "Qwen",
+      [
+        JSON.stringify({
+          ...base,
+          hook_event_name: "UserPromptSubmit",
+          prompt: "hi",
+          transcript_path: `/home/dev/.qwen/projects/-home-dev-x/chats/${SESSION}.jsonl`,
+        }),
+      ],
+    ],
+    ["Droid", [JSON.stringify({ ...base, hook_event_name: "Stop", transcript_path: `/home/dev/.factory/sessions/-home-dev-x/${SESSION}.jsonl` })]],
+  ];
+
+  it.each(others)("of %s make no thread of Claude Code's", async (_, lines) => {
+    const env = { HOME: newHome(), RETINUE_HOME: join(newHome(), "data") };
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) await hook(env, () => line);
+    expect((await readMachine({ env })).forest.roots).toEqual([]);
+  });
+
+  it("that were kept as Claude Code's show nothing either", async () => {
+    const data = join(newHome(), "data");
+    mkdirSync(join(data, "recordings/claude/hooks"), { recursive: true });
+    const shape = JSON.parse(readFileSync(join(FIXTURES, `claude/k-hooks/recordings/claude/hooks/${SESSION}.jsonl`), "utf8").split("\n")[0] ?? "") as object;
+    expect(Object.keys(shape)).toContain("raw");
+    writeFileSync(
+      join(data, "recordings/claude/hooks/x.jsonl"),
+      grok.map((line) => `${JSON.stringify({ ...shape, raw: JSON.parse(line) as unknown })}\n`).join(""),
+    );
+    expect((await readMachine({ env: { HOME: newHome(), RETINUE_HOME: data } })).forest.roots).toEqual([]);
+  });
+});
+
+describe("retinue hooks", () => {
+  const hooks = (home: string, action: string, provider: string, ...more: string[]) =>
+    retinue(home, ["hooks", action, provider, ...more], { RETINUE_HOME: join(home, "data"), HOME: home });
+
+  it.each([
+    ["claude", ".claude/settings.json", '{\n\t"model": "opus",\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] } }'],
+    ["claude", ".claude/settings.json", null],
+    ["codex", ".codex/config.toml", 'model = "x"\n\n[features]\nhooks = true'],
+    ["codex", ".codex/config.toml", 'model = "x"\n'],
+    ["codex", ".codex/config.toml", null],
+  ])("of %s in %s are put in and taken out to the byte", async (provider, file, before) => {
+    const home = newHome();
+    const path = join(home, file);
+    mkdirSync(join(path, ".."), { recursive: true });
+    if (before !== null) writeFileSync(path, before);
+    const shown = await hooks(home, "install", provider, "--yes");
+    expect({ code: shown.code, changed: shown.stdout.includes("+ ") && shown.stdout.includes("retinue.js hook") }).toEqual({ code: 0, changed: true });
+    expect(readFileSync(path, "utf8")).toContain("SubagentStop");
+    const twice = await hooks(home, "install", provider, "--yes");
+    expect(twice.stderr).toContain("already installed");
+    await hooks(home, "uninstall", provider, "--yes");
+    expect(existsSync(path) ? readFileSync(path, "utf8") : null).toBe(before);
+  });
+
+  it("are removed alone if the settings were changed since", async () => {
+    const home = newHome();
+    const path = join(home, ".claude/settings.json");
+    await hooks(home, "install", "claude", "--yes");
+    const changed = { ...(JSON.parse(readFileSync(path, "utf8")) as object), model: "haiku" };
+    writeFileSync(path, JSON.stringify(changed, null, 4));
+    await hooks(home, "uninstall", "claude", "--yes");
+    expect(readFileSync(path, "utf8")).toBe('{\n    "model": "haiku"\n}');
+  });
+
+  it("change the file behind a link, and keep its mode", async () => {
+    const home = newHome();
+    const real = join(home, "dotfiles.json");
+    writeFileSync(real, "{}\n", { mode: 0o640 });
+    mkdirSync(join(home, ".claude"));
+    symlinkSync(real, join(home, ".claude/settings.json"));
+    await hooks(home, "install", "claude", "--yes");
+    expect([statSync(real).mode & 0o777, readFileSync(real, "utf8").includes("SubagentStart")]).toEqual([0o640, true]);
+    expect(readdirSync(join(home, ".claude"))).toEqual(["settings.json"]);
+  });
+
+  it("warn of another tracer, and ask before they do anything", async () => {
+    const home = newHome();
+    const path = join(home, ".claude/settings.json");
+    mkdirSync(join(home, ".claude"));
+    const before = JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: "command", command: "bash ~/.claude/hooks/langsmith_stop.sh" }] }] } });
+    writeFileSync(path, before);
+    const { code, stderr, stdout } = await hooks(home, "install", "claude");
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/a hook of another tracer[^\n]*langsmith_stop.sh[\s\S]*--yes/) });
+    expect(stdout).toContain("+ ");
+    expect(readFileSync(path, "utf8")).toBe(before);
+  });
+
+  it.each([
+    ["claude", ".claude/settings.json", "{ broken", /cannot be changed: it is not a JSON object/],
+    ["codex", ".codex/config.toml", "hooks = {}\n", /cannot be changed/],
+  ])("leave settings of %s alone that cannot be read: %s", async (provider, file, before, words) => {
+    const home = newHome();
+    mkdirSync(join(home, file, ".."), { recursive: true });
+    writeFileSync(join(home, file), before);
+    const { code, stderr } = await hooks(home, "install", provider, "--yes");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(words) });
+    expect(readFileSync(join(home, file), "utf8")).toBe(before);
+  });
+
+  it("are reported as JSON", async () => {
+    const { stdout } = await hooks(newHome(), "install", "claude", "--yes", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ changed: true, done: true, before: null, tracers: [], next: null });
+  });
+});
+
+it("a home's usual folders are not followed twice", async () => {
+  const home = newHome();
+  const data = join(home, "data");
+  cpSync(join(FIXTURES, "claude/k-hooks/home/.claude"), join(home, ".claude"), { recursive: true });
+  const env = { ...homeEnv(home), RETINUE_HOME: data };
+  const transcript = `${home}/.claude/projects/-home-dev-trial-runs-k-hooks-repo/${SESSION}.jsonl`;
+  await hook(env, () => JSON.stringify({ ...(JSON.parse(payloads[1] ?? "") as object), transcript_path: transcript }));
+  const { roots } = await readMachine({ env });
+  expect(roots.filter(({ path }) => path === join(home, ".claude"))).toHaveLength(1);
+});

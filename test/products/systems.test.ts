@@ -1,0 +1,116 @@
+/**
+ * The whole program, told that it runs on another system. File names keep their form, since this machine has no drives;
+ * what follows from the platform (how paths are put together, compared and watched, which tools are asked, where the
+ * home is) does not.
+ */
+import { spawn } from "node:child_process";
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { parse } from "yaml";
+import { userHome } from "../../src/app/home.ts";
+import { hookCommand } from "../../src/app/hooks/hook-install.ts";
+import { isOwnHook } from "../../src/core/ports/provider.ts";
+import { MAIN, retinue } from "../support/cli.ts";
+import { recordedHome } from "../support/fixtures.ts";
+
+const THREAD = "cd09e48c-75db-4f67-b4b1-7cfca4bc9bb9";
+const as = (platform: string) => `--import data:text/javascript,Object.defineProperty(process,'platform',{value:'${platform}'})`;
+
+function copyOf(provider: string, name: string): string {
+  const scratch = mkdtempSync(join(tmpdir(), "retinue-systems-"));
+  onTestFinished(() => rmSync(scratch, { recursive: true }));
+  cpSync(recordedHome(provider, name).home, join(scratch, "home"), { recursive: true });
+  return join(scratch, "home");
+}
+
+describe.each(["win32", "darwin"])("on %s", (platform) => {
+  it.each([
+    ["claude", "c-nested"],
+    ["codex", "v1-nested"],
+    ["opencode", "nested"],
+  ])("the same trees are read from %s's files", async (provider, name) => {
+    const home = copyOf(provider, name);
+    const tree = async (env: Record<string, string>) => JSON.parse((await retinue(home, ["tree", "latest", "--json"], env)).stdout);
+    const here = await tree({ RETINUE_HOME: join(home, "a") });
+    expect(here.children.length).toBeGreaterThan(0);
+    expect(await tree({ RETINUE_HOME: join(home, "b"), NODE_OPTIONS: as(platform) })).toEqual(here);
+  });
+
+  it("what is written is followed", async () => {
+    const home = copyOf("claude", "c-nested");
+    const transcript = readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(`${THREAD}.jsonl`)) ?? "";
+    // A slash at the end of a folder means nothing.
+    const env = {
+      PATH: process.env.PATH ?? "",
+      HOME: home,
+      CLAUDE_CONFIG_DIR: `${home}/.claude/`,
+      RETINUE_HOME: join(home, "data"),
+      NODE_OPTIONS: as(platform),
+    };
+    const child = spawn(process.execPath, [MAIN, "events", THREAD, "--follow"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let printed = "";
+    child.stdout.on("data", (chunk) => (printed += String(chunk)));
+    await expect.poll(() => printed, { timeout: 60_000 }).not.toBe("");
+    const line = {
+      type: "user",
+      uuid: "11111111-2222-4333-8444-555555555555",
+      sessionId: THREAD,
+      timestamp: new Date().toISOString(),
+      message: { role: "user", content: "One more." },
+    };
+    // Written again until it is heard: the history is printed before the watch begins.
+    await expect
+      .poll(
+        () => {
+          if (!printed.includes("One more.")) appendFileSync(join(home, transcript), `${JSON.stringify(line)}\r\n`);
+          return printed;
+        },
+        { timeout: 60_000, interval: 500 },
+      )
+      .toContain("One more.");
+  });
+});
+
+it("the workflow for GitHub runs all tests on each system and each version of Node.js, and may do nothing but read", () => {
+  const root = join(import.meta.dirname, "../..");
+  const { on, permissions, jobs } = parse(readFileSync(join(root, ".github/workflows/ci.yml"), "utf8"));
+  const { matrix } = jobs.test.strategy;
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  expect(Object.keys(on)).toEqual(["push", "pull_request"]);
+  expect(permissions).toEqual({ contents: "read" });
+  expect(matrix.os).toEqual(["ubuntu-latest", "macos-latest", "windows-latest"]);
+  expect(engines.node).toMatch(new RegExp(`^>=${matrix.node[0]}\\.`));
+  const steps: { uses?: string; run?: string }[] = jobs.test.steps;
+  expect(steps.flatMap(({ run }) => run ?? [])).toEqual(["npm ci", expect.stringContaining("rm -f node_modules/.bin/node "), "npm test"]);
+  for (const { uses } of steps) expect(uses ?? "actions/x@v1").toMatch(/^actions\/[\w-]+@v\d+$/);
+});
+
+it("lines may end as they do on Windows", async () => {
+  const home = copyOf("claude", "c-nested");
+  const tree = async (data: string) => JSON.parse((await retinue(home, ["tree", "latest", "--json"], { RETINUE_HOME: join(home, data) })).stdout);
+  const shape = (record: { agentId: string; status: string; usage: unknown; children: [] }): unknown => [
+    record.agentId,
+    record.status,
+    record.usage,
+    record.children.map(shape),
+  ];
+  const before = shape(await tree("a"));
+  for (const path of readdirSync(home, { recursive: true, encoding: "utf8" }).filter((one) => one.endsWith(".jsonl")))
+    writeFileSync(join(home, path), readFileSync(join(home, path), "utf8").replaceAll("\n", "\r\n"));
+  expect(shape(await tree("b"))).toEqual(before);
+});
+
+it("hooks are called by a command that shells of each system understand", () => {
+  expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe('/usr/bin/node "/opt/my tools/retinue.js" hook');
+  const onWindows = hookCommand("C:\\Program Files\\nodejs\\node.exe", "C:\\Users\\dev\\retinue\\bin\\retinue.js", "win32");
+  expect(onWindows).toBe('"C:/Program Files/nodejs/node.exe" C:/Users/dev/retinue/bin/retinue.js hook');
+  expect(isOwnHook(onWindows)).toBe(true);
+});
+
+it("the home is the profile folder on Windows, whatever a shell says", () => {
+  const env = { HOME: "/c/Users/dev", USERPROFILE: "C:\\Users\\dev" };
+  expect([userHome(env, "win32"), userHome(env, "linux"), userHome({ HOME: "/h" }, "win32")]).toEqual(["C:\\Users\\dev", "/c/Users/dev", "/h"]);
+});

@@ -1,0 +1,101 @@
+/** A server of one's own over a copy of a recorded home, and a reader of its live stream. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { loadSettings } from "../../src/app/settings/settings.ts";
+import { type Served, type ServeOptions, serve } from "../../src/server/serve.ts";
+
+export interface TestServer extends Served {
+  readonly scratch: string;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Its messages; empty if all is well. */
+  readonly talk: readonly string[];
+  get(path: string, init?: RequestInit): Promise<Response>;
+  json<T>(path: string, init?: RequestInit): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** Null as home: one where no agent has worked. */
+export async function startServer(home: string | null, options: Partial<ServeOptions> = {}): Promise<TestServer> {
+  const scratch = mkdtempSync(join(tmpdir(), "retinue-server-"));
+  const copy = join(scratch, "home");
+  if (home === null) mkdirSync(copy);
+  else cpSync(home, copy, { recursive: true, preserveTimestamps: true });
+  const env = { PATH: process.env.PATH ?? "", HOME: copy, RETINUE_HOME: join(scratch, "data") };
+  const talk: string[] = [];
+  const served = await serve({ env, settings: await loadSettings(env), talk: (words) => talk.push(words), port: 0, host: null, ...options });
+  const get = (path: string, init: RequestInit = {}) => fetch(new URL(path, served.url), init);
+  const json = async <T>(path: string, init: RequestInit = {}) => (await get(path, init)).json() as Promise<T>;
+  const headers: Record<string, string> = served.token === null ? {} : { Authorization: `Bearer ${served.token}` };
+  await until(async () => (await json<{ watching: boolean }>("/api/health", { headers })).watching);
+  const close = async () => {
+    await served.stop();
+    rmSync(scratch, { recursive: true, maxRetries: 3 });
+  };
+  return { ...served, scratch, home: copy, env, talk, get, json, close };
+}
+
+const PATIENCE_MS = 60_000;
+
+export async function until(what: () => boolean | Promise<boolean>, instead: () => unknown = () => null): Promise<void> {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await wait(10)) if (await what()) return;
+  throw new Error(`it did not come about: ${what.toString()}; instead: ${JSON.stringify(instead())}`);
+}
+
+export interface Message {
+  readonly type: string;
+  readonly id: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** Reads a stream as a browser does; `cut` ends it in the middle of things. */
+export class LiveReader {
+  readonly messages: Message[] = [];
+  readonly #abort = new AbortController();
+  readonly #done: Promise<void>;
+  comments = 0;
+
+  constructor(url: URL, lastEventId?: string) {
+    this.#done = this.#read(url, lastEventId).catch((error: Error) => {
+      if (!this.#abort.signal.aborted) throw error;
+    });
+  }
+
+  get lastId(): string | undefined {
+    return this.messages.at(-1)?.id;
+  }
+
+  of(type: string): Message[] {
+    return this.messages.filter((message) => message.type === type);
+  }
+
+  async #read(url: URL, lastEventId?: string) {
+    const headers: Record<string, string> = lastEventId === undefined ? {} : { "Last-Event-ID": lastEventId };
+    const { body, status } = await fetch(url, { headers, signal: this.#abort.signal });
+    if (body === null || status !== 200) throw new Error(`the stream answers ${status}`);
+    let rest = "";
+    for await (const part of body.pipeThrough(new TextDecoderStream())) {
+      const blocks = (rest + part).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) this.#take(block);
+    }
+  }
+
+  #take(block: string) {
+    const field = (name: string) => block.match(new RegExp(`^${name}: (.*)$`, "m"))?.[1] ?? "";
+    if (block.startsWith(":")) this.comments += 1;
+    else this.messages.push({ type: field("event"), id: field("id"), data: JSON.parse(field("data")) as Record<string, unknown> });
+  }
+
+  async cut(): Promise<void> {
+    this.#abort.abort();
+    await this.#done;
+  }
+
+  /** Resolves when the server has ended it. */
+  get ended(): Promise<void> {
+    return this.#done;
+  }
+}
